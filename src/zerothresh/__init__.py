@@ -1,0 +1,64 @@
+"""zerothresh: sparse black-box optimisation.
+
+Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when all one can do is
+ask for values f_i(theta).
+"""
+
+from zerothresh import plot, problems
+from zerothresh.asktell import Batch, Optimizer
+from zerothresh.engine import iterate, minimize
+from zerothresh.evaluate import Evaluator, Failure
+from zerothresh.methods import (
+    FGZOHT,
+    LSVRGSZHT,
+    PMSZHT,
+    PSAGASZHT,
+    SAGASZHT,
+    SARAHSZHT,
+    SZOHT,
+    VRSZHT,
+    AllOrNothing,
+    FixedSize,
+    Method,
+    methods,
+    register,
+)
+from zerothresh.plan import Estimator, Probes
+from zerothresh.problem import Problem
+from zerothresh.result import Progress, Result, Status
+from zerothresh.threshold import hard_threshold
+from zerothresh.trace import Trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FGZOHT",
+    "LSVRGSZHT",
+    "PMSZHT",
+    "PSAGASZHT",
+    "SAGASZHT",
+    "SARAHSZHT",
+    "SZOHT",
+    "VRSZHT",
+    "AllOrNothing",
+    "Batch",
+    "Estimator",
+    "Evaluator",
+    "Failure",
+    "FixedSize",
+    "Method",
+    "Optimizer",
+    "Probes",
+    "Problem",
+    "Progress",
+    "Result",
+    "Status",
+    "Trace",
+    "hard_threshold",
+    "iterate",
+    "methods",
+    "minimize",
+    "plot",
+    "problems",
+    "register",
+]

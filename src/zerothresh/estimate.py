@@ -1,0 +1,136 @@
+"""From the values of a round to component gradients: eq. (3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.plan import Indices, Plan, Probes
+
+Array = NDArray[np.float64]
+
+
+class Answers:
+    """The gradients and values that a method asked for.
+
+    A gradient estimate is sum_l c_l u_l, so means and differences of estimates that use the same
+    directions are taken on the coefficients c, q numbers a component, and the directions are gone
+    through once.
+    """
+
+    def __init__(self, plan: Plan, values: Array) -> None:
+        self._plan = plan
+        self.probes: Probes = plan.probes
+        self.notes: Mapping[str, Any] = plan.probes.notes
+        estimator, d = plan.estimator, plan.d
+        shape = len(self.probes.points), len(self.probes.components)
+        split = shape[0] * shape[1] * estimator.calls
+        table = values[:split].reshape(*shape, estimator.calls)
+        scale = d / (estimator.q * estimator.mu)
+        self.at_points: Array | None
+        if estimator.difference == "forward":
+            self.at_points = table[:, :, 0]  # f_i(theta), (points, components)
+            self.coefficients = (table[:, :, 1:] - table[:, :, :1]) * scale  # eq. (3)
+        else:
+            self.at_points = None
+            plus, minus = table[:, :, : estimator.q], table[:, :, estimator.q :]
+            self.coefficients = (plus - minus) * (0.5 * scale)
+        # plain values, (points, components)
+        self.values = values[split:].reshape(len(self.probes.value_points), len(self.probes.value_components))
+
+    @property
+    def components(self) -> Indices:
+        """The components whose gradients were asked for."""
+        return self.probes.components
+
+    def mean(self, point: int = 0, components: slice | Indices | None = None) -> Array:
+        """The mean of the components' gradients at a point (of some of them, by place)."""
+        return self._mean(self.coefficients[point], point, components)
+
+    def difference(self, point: int = 0, other: int = 1) -> Array:
+        """The mean over components of gradient at ``point`` minus gradient at ``other``."""
+        if not self._plan.estimator.shared:
+            return self.mean(point) - self.mean(other)
+        return self._mean(self.coefficients[point] - self.coefficients[other], point, None)
+
+    def _mean(self, coefficients: Array, point: int, components: slice | Indices | None) -> Array:
+        """The mean over rows c of sum_l c_cl u_l, with the directions of a component at a point."""
+        places = range(len(coefficients)) if components is None else np.arange(len(coefficients))[components]
+        rows = coefficients if components is None else coefficients[components]
+        if self._plan.estimator.common:
+            total = rows[0] if len(rows) == 1 else rows.sum(axis=0) / len(rows)
+            return self._direction_sum(self._plan.tag(point, 0), total)
+        out = np.zeros(self._plan.d)
+        for row, place in zip(rows, places, strict=True):
+            out += self._direction_sum(self._plan.tag(point, int(place)), row)
+        return out / len(rows)
+
+    def _direction_sum(self, tag: int, coefficients: Array) -> Array:
+        """sum_l c_l u_l; directions that no one needs are not drawn."""
+        return self._plan.block(tag).combine(coefficients) if coefficients.any() else np.zeros(self._plan.d)
+
+    # The memory of pM-SZHT.
+
+    def memorise(self) -> Memory:
+        """Remember the gradients of all n components, which this round asked for at its first point."""
+        places = range(len(self.components))
+        return Memory(
+            rounds=np.full(len(places), self._plan.round, dtype=np.int64),
+            tags=np.array([self._plan.tag(0, place) for place in places], dtype=np.int64),
+            coefficients=self.coefficients[0].copy(),
+            mean=self.mean(),
+        )
+
+    def remembered(self, memory: Memory, components: Indices) -> Array:
+        """The mean of the remembered gradients a_j of some components."""
+        out = np.zeros(self._plan.d)
+        where: dict[tuple[int, int], list[int]] = {}
+        for j in components.tolist():
+            where.setdefault((int(memory.rounds[j]), int(memory.tags[j])), []).append(j)
+        for (round_, tag), rows in where.items():
+            total = memory.coefficients[rows].sum(axis=0)
+            if total.any():
+                out += self._plan.recall(round_, tag).combine(total)
+        out /= len(components)
+        return out
+
+    def refresh(self, memory: Memory, places: Indices) -> Memory:
+        """Replace the rows of the components at these places of the request by what this round saw."""
+        if len(places) == 0:
+            return memory
+        j = self.components[places]
+        n = len(memory.rounds)
+        if len(j) == n:
+            mean = self.mean(0, places)
+        else:
+            change = self.mean(0, places) - self.remembered(memory, j)
+            mean = memory.mean + change * (len(j) / n)
+        rounds, tags = memory.rounds.copy(), memory.tags.copy()
+        coefficients = memory.coefficients.copy()
+        rounds[j] = self._plan.round
+        tags[j] = [self._plan.tag(0, int(place)) for place in places]
+        coefficients[j] = self.coefficients[0, places]
+        return replace(memory, rounds=rounds, tags=tags, coefficients=coefficients, mean=mean)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """n remembered gradients a_j, each as the round and block of its directions and q coefficients.
+
+    n (q + 2) numbers instead of n d: the directions are drawn again when a row is needed.
+    """
+
+    rounds: NDArray[np.int64]  # (n,)
+    tags: NDArray[np.int64]  # (n,)
+    coefficients: Array  # (n, q)
+    mean: Array  # (d,), the mean of all a_j
+
+    @staticmethod
+    def empty(d: int) -> Memory:
+        """Nothing remembered yet."""
+        none = np.empty(0, np.int64)
+        return Memory(none, none, np.empty((0, 0)), np.zeros(d))

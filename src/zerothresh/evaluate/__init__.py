@@ -1,0 +1,6 @@
+"""Evaluators: they alone call the objective, and hand the values on as they arrive."""
+
+from zerothresh.evaluate.base import Arrival, Evaluator, Failure
+from zerothresh.evaluate.choose import evaluator_for
+
+__all__ = ["Arrival", "Evaluator", "Failure", "evaluator_for"]

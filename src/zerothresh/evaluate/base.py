@@ -1,0 +1,69 @@
+"""The evaluator protocol."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.plan import Plan
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A call of the objective that gave no value."""
+
+    row: int
+    point: Array
+    component: int
+    error: BaseException
+    calls: int = 1  # rows that the failed call was for (more than one: a vectorised function)
+
+    @property
+    def traceback(self) -> str:
+        """The user's own traceback."""
+        return "".join(traceback.format_exception(self.error))
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Values of the rows start .. start + len(values) - 1."""
+
+    start: int
+    values: Array
+
+
+class Evaluator(Protocol):
+    """Evaluates the missing rows of a plan.
+
+    A generator: what it yields is dealt with (counted, written down) before it asks the same worker
+    for more. ``outstanding`` is the number of calls that were begun and have not been yielded.
+    """
+
+    outstanding: int
+
+    def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
+        """Yield the values of the row ranges [start, stop) in any order; a `Failure` for a call that failed."""
+
+    def close(self) -> None:
+        """Let go of what the evaluator started itself."""
+
+
+def pieces(missing: list[tuple[int, int]], chunk: int) -> Iterator[tuple[int, int]]:
+    """Cut row ranges at multiples of ``chunk``.
+
+    The cuts depend on nothing but the chunk: not on the number of workers, because a vectorised
+    function may round differently for batches of different sizes.
+    """
+    for start, stop in missing:
+        at = start
+        while at < stop:
+            end = min(stop, at - at % chunk + chunk)
+            yield at, end
+            at = end

@@ -1,0 +1,54 @@
+"""Evaluation in the caller's own thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from zerothresh.evaluate.base import Arrival, Failure, pieces
+from zerothresh.plan import Plan
+from zerothresh.problem import Objective
+
+
+class Serial:
+    """One call after the other."""
+
+    def __init__(self, objective: Objective, chunk: int) -> None:
+        self.objective, self.chunk = objective, chunk
+        self.outstanding = 0
+
+    def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
+        evaluate = self._batches if self.objective.vectorized else self._points
+        yield from evaluate(plan, missing)
+
+    def _batches(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
+        for start, stop in pieces(missing, self.chunk):
+            points = plan.points(start, stop)
+            components = plan.components[start:stop]
+            components.flags.writeable = False
+            self.outstanding = stop - start
+            answer: Arrival | Failure
+            try:
+                answer = Arrival(start, self.objective.batch(points, components))
+            except Exception as error:
+                answer = Failure(start, points[0], int(components[0]), error, stop - start)
+            self.outstanding = 0
+            yield answer
+
+    def _points(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
+        components = plan.components.tolist()
+        for first, last in missing:
+            for row in range(first, last):
+                point = plan.point(row)
+                self.outstanding = 1
+                answer: Arrival | Failure
+                try:
+                    answer = Arrival(row, np.array([self.objective.value(point, components[row])]))
+                except Exception as error:
+                    answer = Failure(row, point, components[row], error)
+                self.outstanding = 0
+                yield answer
+
+    def close(self) -> None:
+        pass

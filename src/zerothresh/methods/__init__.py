@@ -1,0 +1,32 @@
+"""The methods: one file each, readable beside the paper's listing."""
+
+from zerothresh.methods.base import Iterate, Method, make, methods, name_of, register
+from zerothresh.methods.fgzoht import FGZOHT
+from zerothresh.methods.laws import AllOrNothing, FixedSize, Law
+from zerothresh.methods.lsvrg_szht import LSVRGSZHT
+from zerothresh.methods.p_saga_szht import PSAGASZHT
+from zerothresh.methods.pm_szht import PMSZHT
+from zerothresh.methods.saga_szht import SAGASZHT
+from zerothresh.methods.sarah_szht import SARAHSZHT
+from zerothresh.methods.szoht import SZOHT
+from zerothresh.methods.vr_szht import VRSZHT
+
+__all__ = [
+    "FGZOHT",
+    "LSVRGSZHT",
+    "PMSZHT",
+    "PSAGASZHT",
+    "SAGASZHT",
+    "SARAHSZHT",
+    "SZOHT",
+    "VRSZHT",
+    "AllOrNothing",
+    "FixedSize",
+    "Iterate",
+    "Law",
+    "Method",
+    "make",
+    "methods",
+    "name_of",
+    "register",
+]

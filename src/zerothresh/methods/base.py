@@ -1,0 +1,110 @@
+"""What a method is, and the register of methods."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh import check
+from zerothresh.estimate import Answers
+from zerothresh.plan import Probes
+from zerothresh.randomness import Stream
+from zerothresh.threshold import HardThreshold
+
+Array = NDArray[np.float64]
+
+
+class State(Protocol):
+    """What a method knows between two rounds: a frozen dataclass of arrays and numbers."""
+
+    @property
+    def theta(self) -> Array:
+        """The current iterate."""
+
+
+class Method(Protocol):
+    """A frozen dataclass of hyper-parameters with three pure functions."""
+
+    def init(self, theta: Array) -> Any:
+        """The state before the first round."""
+
+    def plan(self, state: Any, n: int, rng: Stream) -> Probes:
+        """What has to be known next: gradients or values of which components, at which points."""
+
+    def update(self, state: Any, answers: Answers, H: HardThreshold) -> Any:
+        """The next state. ``H`` is the hard thresholding H_k; each use counts as one #NHT."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Iterate:
+    """The state of a method without memory."""
+
+    theta: Array
+
+
+M = TypeVar("M", bound=type)
+_registered: dict[str, type] = {}
+
+
+def register(name: str) -> Callable[[M], M]:
+    """Make a method known by name: ``@register("my-method")`` above the class."""
+
+    def add(method: M) -> M:
+        known = _registered.get(name)
+        if known is not None and known.__qualname__ != method.__qualname__:
+            raise ValueError(f"a method named {name!r} is registered already: {known.__qualname__}")
+        for function in ("init", "plan", "update"):
+            if not callable(getattr(method, function, None)):
+                raise ValueError(f"the method {name!r} needs a function {function!r}: see zerothresh.methods.base")
+        _registered[name] = method
+        return method
+
+    return add
+
+
+def methods() -> dict[str, type]:
+    """All methods by name."""
+    return dict(_registered)
+
+
+def name_of(method: Any) -> str:
+    """The name that a method is registered under, or its class's."""
+    for name, known in _registered.items():
+        if type(method) is known:
+            return name
+    return type(method).__name__
+
+
+def make(method: Any, options: dict[str, Any] | None = None) -> Method:
+    """A method from an instance, or from a name (or class) and its hyper-parameters."""
+    if isinstance(method, str):
+        check.one_of("method", method.lower().replace("_", "-"), _registered)
+        method = _registered[method.lower().replace("_", "-")]
+    if isinstance(method, type):
+        name = next((n for n, m in _registered.items() if m is method), method.__name__)
+        parameters = inspect.signature(method).parameters
+        for option in options or {}:
+            if option not in parameters:
+                check.one_of(f"a hyper-parameter of {name}", option, parameters)
+        missing = [p.name for p in parameters.values() if p.default is p.empty and p.name not in (options or {})]
+        if missing:
+            raise ValueError(
+                f"{name} needs {' and '.join(missing)}: pass an instance, "
+                f"method=zt.{method.__name__}({', '.join(f'{m}=...' for m in missing)})"
+            )
+        made: Method = method(**(options or {}))
+        return made
+    if options:
+        raise ValueError("hyper-parameters go with a method's name, not with an instance")
+    for function in ("init", "plan", "update"):
+        if not callable(getattr(method, function, None)):
+            raise ValueError(
+                f"method must be a name ({', '.join(_registered)}) or an instance of a method, not {method!r}"
+            )
+    instance: Method = method
+    return instance

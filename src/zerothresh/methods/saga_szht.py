@@ -1,0 +1,38 @@
+"""SAGA-SZHT: pM-SZHT with J = {i_r}."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zerothresh.methods import pm_szht
+from zerothresh.methods.base import register
+from zerothresh.methods.laws import FixedSize
+
+
+@register("saga-szht")
+@dataclass(frozen=True)
+class SAGASZHT:
+    """SAGA: the rows of the step's own components are refreshed; n (q + 1) calls once, then batch (q + 1) a step.
+
+    Arguments
+    ---------
+    eta: learning rate.
+    batch: components a step. The paper draws one.
+
+    Reference: Yuan et al., ICLR 2024, Section 4.1; Defazio et al., NIPS 2014.
+
+    >>> SAGASZHT(eta=0.1).law
+    FixedSize(p=1)
+    """
+
+    eta: float
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        pm_szht.check_memorising(self)
+
+    @property
+    def law(self) -> FixedSize:
+        return FixedSize(self.batch)
+
+    init, plan, update = pm_szht.init, pm_szht.plan, pm_szht.update

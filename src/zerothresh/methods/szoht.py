@@ -1,0 +1,48 @@
+"""SZOHT: stochastic zeroth-order hard thresholding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zerothresh import check
+from zerothresh.estimate import Answers
+from zerothresh.methods.base import Array, Iterate, register
+from zerothresh.plan import Probes
+from zerothresh.randomness import Stream
+from zerothresh.threshold import HardThreshold
+
+
+@register("szoht")
+@dataclass(frozen=True)
+class SZOHT:
+    r"""Stochastic zeroth-order hard thresholding: batch (q + 1) calls a step.
+
+    .. math:: \theta^{(r+1)} = H_k\big(\theta^{(r)} - \eta \hat\nabla f_{i_r}(\theta^{(r)})\big)
+
+    Arguments
+    ---------
+    eta: learning rate.
+    batch: components a step, drawn without replacement. The paper draws one.
+
+    Reference: de Vazelhes et al., NeurIPS 2022; Yuan et al., ICLR 2024, Section 2.3.
+
+    >>> SZOHT(eta=0.1).batch
+    1
+    """
+
+    eta: float
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        check.positive("eta", self.eta, what=" (the learning rate)")
+        check.count("batch", self.batch, what=" (components a step)")
+
+    def init(self, theta: Array) -> Iterate:
+        return Iterate(theta)
+
+    def plan(self, state: Iterate, n: int, rng: Stream) -> Probes:
+        i_r = rng.subset(n, self.batch)
+        return Probes.gradients(at=[state.theta], of=i_r)
+
+    def update(self, state: Iterate, answers: Answers, H: HardThreshold) -> Iterate:
+        return Iterate(H(state.theta - self.eta * answers.mean()))

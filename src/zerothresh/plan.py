@@ -1,0 +1,272 @@
+"""What a method wants to know in a round (`Probes`), and the points that have to be queried for it (`Plan`)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh import check
+from zerothresh.directions import FAMILIES, Block, draw
+from zerothresh.randomness import DIRECTIONS, TAG_LIMIT
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    r"""The zeroth-order gradient estimate of eq. (3), from q directions:
+
+    .. math:: \hat\nabla f(\theta) = \frac{d}{q\mu} \sum_{l=1}^q (f(\theta + \mu u_l) - f(\theta)) u_l
+
+    Arguments
+    ---------
+    q: number of directions. An estimate costs q + 1 calls (forward) or 2q (central).
+    mu: smoothing radius, the length of a step; as small as the noise of the function allows.
+    s2: size of the random support of a direction, at most d; None: d.
+    difference: "forward" (the paper's) or "central".
+    directions: "orthogonal" (default), "sphere" (the paper's), "rademacher" or "coordinate".
+    shared: use the same directions for the two estimates inside a difference of VR-SZHT or
+        SARAH-SZHT. The paper does not say; with independent ones the difference does not vanish as
+        the two points meet.
+    common: use the same directions for all components of a round; False draws afresh for each
+        component, the paper's letter.
+
+    >>> Estimator(q=20, mu=1e-4, directions="sphere").calls
+    21
+    """
+
+    q: int = 10
+    mu: float = 1e-3
+    s2: int | None = None
+    difference: str = "forward"
+    directions: str = "orthogonal"
+    shared: bool = True
+    common: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", check.count("q", self.q, what=" (directions an estimate)"))
+        object.__setattr__(self, "mu", check.positive("mu", self.mu, what=" (the smoothing radius)"))
+        if self.s2 is not None:
+            what = " (the size of a direction's support)"
+            object.__setattr__(self, "s2", check.count("s2", self.s2, what=what))
+        check.one_of("difference", self.difference, ("forward", "central"))
+        check.one_of("directions", self.directions, FAMILIES)
+        for name in ("shared", "common"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        if self.directions == "coordinate" and self.s2 not in (None, 1):
+            raise ValueError(
+                f"s2 = {self.s2} does not fit directions='coordinate', whose supports have size 1: "
+                "leave s2 out, or take another family"
+            )
+
+    @property
+    def calls(self) -> int:
+        """Calls of f_i that one estimate costs."""
+        return self.q + 1 if self.difference == "forward" else 2 * self.q
+
+    def support_size(self, d: int) -> int:
+        """s2, checked against the dimension."""
+        if self.s2 is not None and self.s2 > d:
+            raise ValueError(f"s2 = {self.s2} is larger than the dimension d = {d}: take s2 from 1 to {d}")
+        return d if self.s2 is None else self.s2
+
+    def check_start(self, theta: Array) -> None:
+        """Refuse a mu that is lost in rounding beside theta; warn of directions that tie."""
+        d = theta.size
+        typical = 1.0 if self.directions == "coordinate" else self.support_size(d) ** -0.5
+        largest = float(np.max(np.abs(theta), initial=0.0))
+        if self.mu * typical <= np.finfo(float).eps * largest or self.mu * typical < np.finfo(float).tiny:
+            needed = max(4 * np.finfo(float).eps * largest, np.finfo(float).tiny) / typical
+            raise ValueError(
+                f"mu = {self.mu:g} is so small that theta + mu u = theta in floating point (the largest "
+                f"|theta_j| is {largest:g}): take mu of at least {needed:.1g}, better 1e-4 of theta's scale"
+            )
+        if self.directions == "rademacher" and self.q < np.log2(d):
+            warnings.warn(
+                f"with q = {self.q} rademacher directions at d = {d}, many coordinates of an estimate are "
+                f"equal in size, and ties go to the lowest index: take q well above {np.log2(d):.0f}, or "
+                "directions='orthogonal'",
+                stacklevel=2,
+            )
+
+
+@dataclass(frozen=True)
+class Probes:
+    """What a method asks for: component gradients at points, plain component values at points.
+
+    Each request is a product: every one of the points with every one of the components. ``notes``
+    keeps what ``plan`` drew and ``update`` has to know.
+    """
+
+    points: tuple[Array, ...] = ()
+    components: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    value_points: tuple[Array, ...] = ()
+    value_components: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def gradients(at: Sequence[Array], of: Sequence[int] | Indices | range, **notes: Any) -> Probes:
+        """Estimates of the gradients of the components ``of`` at the points ``at``."""
+        return Probes(points=tuple(at), components=np.asarray(of, dtype=np.int64), notes=notes)
+
+    @staticmethod
+    def values(at: Sequence[Array], of: Sequence[int] | Indices | range, **notes: Any) -> Probes:
+        """The values of the components ``of`` at the points ``at``."""
+        return Probes(value_points=tuple(at), value_components=np.asarray(of, dtype=np.int64), notes=notes)
+
+    def __or__(self, other: Probes) -> Probes:
+        """Gradients of one and values of the other, in one round."""
+        if (self.points and other.points) or (self.value_points and other.value_points):
+            raise ValueError("two requests of the same kind cannot be joined: put their points into one")
+        first, second = (self, other) if self.points else (other, self)
+        return Probes(
+            first.points,
+            first.components,
+            second.value_points,
+            second.value_components,
+            {**self.notes, **other.notes},
+        )
+
+    def calls(self, estimator: Estimator) -> int:
+        """How many calls of f_i the answer costs."""
+        gradients = len(self.points) * len(self.components)
+        return gradients * estimator.calls + len(self.value_points) * len(self.value_components)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Bounds that the queried points keep to."""
+
+    low: Array
+    high: Array
+
+    def inside(self, theta: Array, points: Array) -> Array:
+        """Bend theta + v into the box, so that the estimate keeps its mean.
+
+        What a step v would stick out, e(v), is taken off, and what -v would stick out is added on
+        this side: w(v) = v - e(v) - e(-v). Then E[w u'] = mu E[u u'] for directions of symmetric
+        law, and w(v) - w(-v) = 2 v: forward and central differences both still estimate the gradient.
+        """
+        mirrored = 2.0 * theta - points
+        excess = points - np.clip(points, self.low, self.high)
+        excess += mirrored - np.clip(mirrored, self.low, self.high)
+        return np.clip(points - excess, self.low, self.high)
+
+
+class Plan:
+    """The queries of one round: a function of the probes, the estimator, the key and the round.
+
+    Rows are ordered by request: for each point, for each component, f_i(theta) and then
+    f_i(theta + mu u_1) .. f_i(theta + mu u_q) (central: all + and then all -); plain values last.
+    """
+
+    def __init__(
+        self, probes: Probes, estimator: Estimator, d: int, *, key: int, round: int, box: Box | None = None
+    ) -> None:
+        self.probes, self.estimator, self.d = probes, estimator, d
+        self.key, self.round, self.box = key, round, box
+        self.calls = probes.calls(estimator)
+        self._group: tuple[tuple[int, int], Array] | None = None
+        self._blocks: dict[int, Block] = {}
+
+    @cached_property
+    def components(self) -> Indices:
+        """The component of each row."""
+        probes = self.probes
+        gradients = np.repeat(probes.components, self.estimator.calls)
+        if len(probes.points) != 1:
+            gradients = np.tile(gradients, len(probes.points))
+        if not probes.value_points:
+            return gradients
+        values = np.tile(probes.value_components, len(probes.value_points))
+        return np.concatenate([gradients, values])
+
+    def tag(self, point: int, component: int) -> int:
+        """Which direction block of the round a request uses."""
+        estimator, tag = self.estimator, 0
+        if not estimator.common:
+            tag = component
+        if not estimator.shared:
+            tag += point * (1 if estimator.common else len(self.probes.components))
+        return tag
+
+    def block(self, tag: int) -> Block:
+        """A direction block of this round, kept while the round is open."""
+        block = self._blocks.get(tag)
+        if block is None:
+            if len(self._blocks) >= 4:  # independent directions a component: keep memory bounded
+                self._blocks.clear()
+            block = self._blocks[tag] = self.recall(self.round, tag)
+        return block
+
+    def recall(self, round: int, tag: int) -> Block:
+        """A direction block of any round."""
+        if tag >= TAG_LIMIT:
+            raise ValueError(f"a round can have at most {TAG_LIMIT} direction blocks, and this one needs more")
+        e = self.estimator
+        size = e.support_size(self.d)
+        return draw(e.directions, e.q, self.d, size, key=self.key, round=round, tag=(DIRECTIONS << 24) + tag)
+
+    def _request(self, point: int, tag: int) -> Array:
+        """The points of one estimate, (calls, d)."""
+        if self._group is not None and self._group[0] == (point, tag):
+            return self._group[1]
+        e, theta, block = self.estimator, self.probes.points[point], self.block(tag)
+        points = np.empty((e.calls, self.d))
+        if e.difference == "forward":
+            points[0] = theta
+            block.displace(theta, e.mu, points[1:])
+        else:
+            block.displace(theta, e.mu, points[: e.q])
+            block.displace(theta, -e.mu, points[e.q :])
+        if self.box is not None:
+            points = self.box.inside(theta, points)
+        points.flags.writeable = False
+        self._group = (point, tag), points
+        return points
+
+    def points(self, start: int = 0, stop: int | None = None) -> Array:
+        """The points of rows start .. stop - 1, read-only."""
+        stop = self.calls if stop is None else min(stop, self.calls)
+        probes, calls, count = self.probes, self.estimator.calls, len(self.probes.components)
+        last = calls * count * len(probes.points)  # where plain values begin
+        pieces: list[Array] = []
+        row = start
+        while row < min(stop, last):
+            request, offset = divmod(row, calls)
+            point, component = divmod(request, count)
+            tag = self.tag(point, component)
+            group = self._request(point, tag)
+            if offset == 0 and self.estimator.common:  # all components share these points
+                whole = min((stop - row) // calls, count - component)
+                if whole > 1:
+                    pieces.append(np.broadcast_to(group, (whole, *group.shape)).reshape(-1, self.d))
+                    row += whole * calls
+                    continue
+            piece = group[offset : min(calls, offset + stop - row)]
+            pieces.append(piece)
+            row += len(piece)
+        for value_row in range(max(row, last) - last, stop - last):
+            pieces.append(probes.value_points[value_row // len(probes.value_components)][None])
+        points = pieces[0] if len(pieces) == 1 else np.concatenate(pieces or [np.empty((0, self.d))])
+        points.flags.writeable = False
+        return points
+
+    def point(self, row: int) -> Array:
+        """The point of one row, read-only."""
+        probes, calls, count = self.probes, self.estimator.calls, len(self.probes.components)
+        last = calls * count * len(probes.points)
+        if row >= last:
+            return probes.value_points[(row - last) // len(probes.value_components)]
+        request, offset = divmod(row, calls)
+        point, component = divmod(request, count)
+        out: Array = self._request(point, self.tag(point, component))[offset]
+        return out

@@ -1,0 +1,139 @@
+"""One round, as pure functions: which points to query next, and what their values make of the search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.estimate import Answers
+from zerothresh.methods.base import Method
+from zerothresh.plan import Estimator, Plan, Probes
+from zerothresh.randomness import Stream
+from zerothresh.threshold import Constraint, HardThreshold
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What stays the same during a run."""
+
+    theta0: Array
+    n: int
+    method: Method
+    estimator: Estimator
+    constraint: Constraint
+    budget: int
+    reserve: int  # calls kept for F at the result
+    seed: int
+    key: int
+
+    @property
+    def d(self) -> int:
+        """The dimension."""
+        return self.theta0.size
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a run knows after a number of rounds."""
+
+    state: Any  # the method's
+    round: int = 0
+    nfev: int = 0
+    nht: int = 0
+    nit: int = 0
+    fun: float | None = None  # F at the iterate, where the round's own values give it
+    best_x: Array | None = None
+    best_fun: float | None = None
+    recent: float | None = None
+
+
+def begin(task: Task) -> Search:
+    """The search before the first round."""
+    return Search(task.method.init(task.theta0))
+
+
+def next_probes(task: Task, search: Search) -> Probes | None:
+    """What the method asks for in this round; None: it is done."""
+    return task.method.plan(search.state, task.n, Stream(task.seed, search.round, key=task.key))
+
+
+def plan_of(task: Task, probes: Probes, round: int) -> Plan:
+    """The queries that answer the probes."""
+    return Plan(probes, task.estimator, task.d, key=task.key, round=round, box=task.constraint.box)
+
+
+def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
+    """The search after a round: estimate, update, threshold, count."""
+    answers = Answers(plan, values)
+    H = HardThreshold(task.constraint)
+    state = task.method.update(search.state, answers, H)
+    stepped = H.count > 0 or state.theta is not search.state.theta
+    fun, best_x, best_fun, recent = None, search.best_x, search.best_fun, search.recent
+    for point, value, complete in _means(task, answers):  # what the round tells of F, free of charge
+        recent = value if recent is None else recent + 0.1 * (value - recent)
+        if complete:
+            fun = value if point is state.theta else fun
+            if (best_fun is None or value < best_fun) and task.constraint.holds(point):
+                best_x, best_fun = point, value
+    return Search(
+        state=state,
+        round=search.round + 1,
+        nfev=search.nfev + plan.calls,
+        nht=search.nht + H.count,
+        nit=search.nit + int(stepped),
+        fun=fun,
+        best_x=best_x,
+        best_fun=best_fun,
+        recent=recent,
+    )
+
+
+def _means(task: Task, answers: Answers) -> Iterator[tuple[Array, float, bool]]:
+    """Points with the mean of the component values seen there, and whether it is over all components."""
+    probes, seen = answers.probes, answers.at_points
+    if seen is not None and probes.points:
+        complete = len(probes.components) == task.n
+        for point, row in zip(probes.points, seen, strict=True):
+            yield point, mean(row), complete
+            if not complete:
+                break  # the first point is the iterate
+    if len(probes.value_components) == task.n:
+        for point, row in zip(probes.value_points, answers.values, strict=True):
+            yield point, mean(row), True
+
+
+def mean(values: Array) -> float:
+    """The mean, rounded once: the same bits for any order and any release of NumPy."""
+    numbers = values.tolist()
+    return numbers[0] if len(numbers) == 1 else math.fsum(numbers) / len(numbers)
+
+
+def known(task: Task, search: Search, point: Array, value: float) -> Search:
+    """Take note that F(point) = value."""
+    if point is search.state.theta:
+        search = replace(search, fun=value)
+    if (search.best_fun is None or value < search.best_fun) and task.constraint.holds(point):
+        search = replace(search, best_x=point, best_fun=value)
+    return search
+
+
+def first_step_calls(task: Task, rounds: int = 16) -> int:
+    """How many calls pass before the first step has been made: the rounds are gone through with zeros."""
+    search, total = begin(task), 0
+    for _ in range(rounds):
+        probes = next_probes(task, search)
+        if probes is None:
+            break
+        plan = plan_of(task, probes, search.round)
+        total += plan.calls
+        search = advance(task, search, plan, np.zeros(plan.calls))
+        if search.nit:
+            break
+    return total
