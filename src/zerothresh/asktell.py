@@ -272,7 +272,8 @@ class Optimizer:
             self.finish(
                 Status.BUDGET,
                 f"the budget is spent: the next round needs {plan.calls} calls, and {search.nfev} of "
-                f"{task.budget} have been made" + (f" ({task.reserve} are kept for F at the result)" if task.reserve else ""),
+                f"{task.budget} have been made"
+                + (f" ({task.reserve} are kept for F at the result)" if task.reserve else ""),
             )
             return
         self._plan = plan

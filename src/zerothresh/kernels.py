@@ -41,6 +41,7 @@ def dot(x: Any, y: Any) -> float:
 
 @kernel
 def normalise(rows: Any) -> None:
+    """Make each row a unit vector."""
     for row in rows:
         scale = 1.0 / np.sqrt(dot(row, row))
         for j in range(row.size):
@@ -109,10 +110,7 @@ def orthonormal_pieces(values: Any, d: int, size: int) -> None:
                 row[j] = 0.0
         for _ in range(2):
             for r in range(rank):  # the directions of this piece that came before
-                if r < last:
-                    other = r * count + piece
-                else:
-                    other = count * last + (r - last) * (count - 1) + piece
+                other = r * count + piece if r < last else count * last + (r - last) * (count - 1) + piece
                 remove(row, values[i - number + other])
             scale = 1.0 / np.sqrt(dot(row, row))
             for j in range(size):
@@ -181,6 +179,7 @@ def signs(rows: Any, round_: int, tag: int, key: int) -> None:
 
 @kernel
 def combine_dense(out: Any, coefficients: Any, rows: Any) -> None:
+    """out += sum_i c_i rows_i."""
     for i in range(rows.shape[0]):
         c = coefficients[i]
         row = rows[i]
@@ -190,6 +189,7 @@ def combine_dense(out: Any, coefficients: Any, rows: Any) -> None:
 
 @kernel
 def combine_sparse(out: Any, coefficients: Any, indices: Any, values: Any) -> None:
+    """out += sum_i c_i rows_i, the rows given by their supports."""
     for i in range(indices.shape[0]):
         for j in range(indices.shape[1]):
             out[indices[i, j]] += coefficients[i] * values[i, j]
@@ -197,6 +197,7 @@ def combine_sparse(out: Any, coefficients: Any, indices: Any, values: Any) -> No
 
 @kernel
 def displaced_sparse(points: Any, theta: Any, mu: float, indices: Any, values: Any) -> None:
+    """points_i = theta + mu rows_i."""
     for i in range(indices.shape[0]):
         points[i, :] = theta
         for j in range(indices.shape[1]):
@@ -208,6 +209,7 @@ def displaced_sparse(points: Any, theta: Any, mu: float, indices: Any, values: A
 
 @kernel
 def tile(z: Any, w: Any, block: int, raw: int, round_: int, tag: int, key: int) -> None:
+    """1024 raw numbers of a row: signs or normals."""
     words(w, block, round_, tag, key)
     if raw == SIGNS:
         for i in range(BLOCK):
@@ -233,6 +235,7 @@ def sum_of_squares(z: Any, n: int, squares: Any) -> float:
 def displaced_streamed(
     points: Any, scale: Any, theta: Any, mu: float, raw: int, round_: int, tag: int, key: int
 ) -> None:
+    """points_l = theta + mu z_l / ||z_l||, and scale_l = 1 / ||z_l||."""
     q, d = points.shape
     w, z = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.float32)
     squares = np.empty(BLOCK)
@@ -268,6 +271,7 @@ def scales(scale: Any, d: int, round_: int, tag: int, key: int) -> None:
 
 @kernel
 def combine_streamed(out: Any, weights: Any, raw: int, round_: int, tag: int, key: int) -> None:
+    """out = sum_l weight_l z_l; no row is ever held."""
     d = out.size
     w, z = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.float32)
     total = np.empty(BLOCK)
@@ -328,6 +332,7 @@ def inverse_cholesky(products: Any) -> Any:
 
 @kernel
 def transposed_times(matrix: Any, vector: Any) -> Any:
+    """M' c for a lower triangular M."""
     out = np.zeros(vector.size)
     for i in range(vector.size):
         for j in range(i + 1):

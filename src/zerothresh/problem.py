@@ -139,4 +139,6 @@ def _check_arity(fun: Callable[..., Any], takes_component: bool, vectorized: boo
             if takes_component
             else f"pass n=... if it takes a component: {name}({x}, {i})"
         )
-        raise ValueError(f"fun has the signature {name}{signature}, but it is called as {call}: {error}; {hint}") from None
+        raise ValueError(
+            f"fun has the signature {name}{signature}, but it is called as {call}: {error}; {hint}"
+        ) from None

@@ -48,17 +48,15 @@ def seed_of(seed: object) -> int:
     try:
         number = operator.index(seed)  # type: ignore[arg-type]
     except TypeError:
-        raise ValueError(
-            f"seed must be a whole number from 0 up, or None for a fresh one, not {seed!r}"
-        ) from None
+        raise ValueError(f"seed must be a whole number from 0 up, or None for a fresh one, not {seed!r}") from None
     if number < 0:
         raise ValueError(f"seed must be a whole number from 0 up, not {number}")
     return number
 
 
 def key_of(seed: int) -> int:
-    """Mix a seed of any size into the 64-bit key, so that seeds 1, 2, 3 share nothing."""
-    return int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=8).digest(), "little")
+    """Mix a seed of any size into the key, so that seeds 1, 2, 3 share nothing; 63 bits, to fit an int64."""
+    return int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=8).digest(), "little") >> 1
 
 
 @intrinsic

@@ -144,7 +144,7 @@ class Constraint:
         kept = v if self.box is None else np.clip(v, self.box.low, self.box.high)
         gain = v * v - (v - kept) ** 2
         if self.groups is not None:
-            gain = np.bincount(self.groups, weights=gain)
+            gain = np.bincount(self.groups, weights=gain).astype(np.float64)
         largest = float(gain.max(initial=0.0))
         gain[self._forced] = 2.0 * largest + 1.0
         chosen = np.empty_like(gain)

@@ -25,6 +25,8 @@ class Law(Protocol):
 class FixedSize:
     """P{J} = 1/binom(n, p) for |J| = p (p-SAGA); i_r is the first of J, so that a step costs p estimates.
 
+    A p beyond n refreshes all n.
+
     >>> FixedSize(2).sample(5, 1, Stream(seed=0, round=0))[1].size
     2
     """
@@ -43,13 +45,15 @@ class FixedSize:
             )
 
     def sample(self, n: int, batch: int, rng: Stream) -> tuple[Indices, Indices]:
-        J = rng.subset(n, self.p)
+        J = rng.subset(n, max(batch, min(self.p, n)))  # a batch beyond n is refused there
         return J[:batch], J
 
 
 @dataclass(frozen=True)
 class AllOrNothing:
     """P{all} = p/n, P{none} = 1 - p/n: the loopless variant of SVRG; i_r is drawn apart.
+
+    A p beyond n always refreshes.
 
     >>> AllOrNothing(5).sample(5, 1, Stream(seed=0, round=0))[1].size
     5
@@ -61,7 +65,5 @@ class AllOrNothing:
         check.positive("p", self.p, what=" (the chance of a refresh is p/n)")
 
     def sample(self, n: int, batch: int, rng: Stream) -> tuple[Indices, Indices]:
-        if self.p > n:
-            raise ValueError(f"p = {self.p} is larger than n = {n}, but p/n is a probability: take p of at most {n}")
         i_r = rng.subset(n, batch)
         return i_r, np.arange(n if rng.chance(self.p / n) else 0)

@@ -18,6 +18,8 @@ from zerothresh.threshold import HardThreshold
 
 @dataclass(frozen=True)
 class PMState:
+    """The iterate and the remembered gradients."""
+
     theta: Array
     memory: Memory  # a hat
     ready: bool  # the memory has been filled

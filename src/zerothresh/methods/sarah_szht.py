@@ -16,6 +16,8 @@ from zerothresh.threshold import HardThreshold
 
 @dataclass(frozen=True)
 class SARAHState:
+    """The iterate, the one before, and the recursive gradient."""
+
     theta: Array
     previous: Array  # theta^(t-1)
     gradient: Array  # g^(t-1)

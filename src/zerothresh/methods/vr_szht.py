@@ -16,6 +16,8 @@ from zerothresh.threshold import HardThreshold
 
 @dataclass(frozen=True)
 class VRState:
+    """The iterate and the anchor of the epoch."""
+
     theta: Array
     anchor: Array  # theta^(0) of the epoch
     anchor_gradient: Array  # mu hat

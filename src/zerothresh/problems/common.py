@@ -57,7 +57,8 @@ def best_subset(problem: Restricted, k: int) -> tuple[Array, float]:
         raise ValueError(f"k = {k} is larger than the dimension d = {problem.d}")
     if comb(problem.d, k) > MOST_SUPPORTS:
         raise ValueError(
-            f"{comb(problem.d, k)} supports of size {k} out of d = {problem.d} are too many to try (at most {MOST_SUPPORTS})"
+            f"{comb(problem.d, k)} supports of size {k} out of d = {problem.d} are too many to try: "
+            f"at most {MOST_SUPPORTS} are"
         )
     best, lowest = np.zeros(problem.d), np.inf
     for support in combinations(range(problem.d), k):

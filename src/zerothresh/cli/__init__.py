@@ -1,0 +1,46 @@
+"""The `zerothresh` command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from zerothresh.cli.methods import list_methods
+from zerothresh.cli.reproduce import reproduce
+from zerothresh.cli.solve import EXAMPLE, solve
+
+app = typer.Typer(
+    help="Sparse black-box optimisation: at most k non-zero coordinates, from function values alone.",
+    epilog="Start with `zerothresh methods`, then `zerothresh solve --help`.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("methods")(list_methods)
+app.command("solve", epilog=EXAMPLE, no_args_is_help=True)(solve)
+app.add_typer(reproduce, name="reproduce")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from zerothresh import __version__
+
+        typer.echo(f"zerothresh {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+def main() -> None:
+    """Run the command."""
+    app(prog_name="zerothresh")

@@ -1,0 +1,121 @@
+"""From words on the command line to the objective, the start and the method."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import typer
+
+from zerothresh.cli.say import BadInput, own_traceback, refusing
+
+
+def objective(target: str) -> Any:
+    """What ``module:function`` or ``path/to/file.py:function`` names."""
+    where, _, name = target.rpartition(":")
+    if not where or not name:
+        raise BadInput(f"the objective must be module:function or path/to/file.py:function, not {target!r}")
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = _file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    except BadInput:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{where}.".startswith(f"{error.name}."):
+            raise BadInput(
+                f"there is no module {error.name!r} in the current folder or among the installed packages; "
+                f"a file is named as path/to/file.py:{name}"
+            ) from None
+        raise _broken(where, error) from None
+    except (Exception, SystemExit) as error:
+        raise _broken(where, error) from None
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            near = difflib.get_close_matches(part, [known for known in dir(found) if not known.startswith("_")])
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise BadInput(f"{where} has nothing named {part!r}{hint}")
+        found = getattr(found, part)
+    return found
+
+
+def _file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}: the objective is named as path/to/file.py:function")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # so that it can import the files beside it
+    name = f"zerothresh_objective_{path.stem}"  # a file may be called like an installed module
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise BadInput(f"{path} cannot be imported as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up here
+    spec.loader.exec_module(module)
+    return module
+
+
+def _broken(where: str, error: BaseException) -> BadInput:
+    typer.echo(own_traceback(error), err=True, nl=False)
+    return BadInput(f"{where} could not be imported: {type(error).__name__} (its traceback is above)")
+
+
+def start(x0: Path | None, dim: int | None, fun: Any) -> Any:
+    """The start, the dimension, or None for a problem object that knows its own."""
+    import numpy as np
+
+    from zerothresh.problem import Problem
+
+    if x0 is None:
+        if dim is None and not isinstance(fun, Problem):
+            raise BadInput("--dim is needed: the length d of the vectors that the function takes (or --x0 start.npy)")
+        return dim
+    try:
+        theta = np.load(x0, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise BadInput(f"--x0 {x0} cannot be read as a .npy file of numbers: {error}") from None
+    if dim is not None and np.shape(theta) != (dim,):
+        raise BadInput(f"--x0 {x0} has shape {np.shape(theta)}, but --dim is {dim}: leave --dim out, or correct it")
+    return theta
+
+
+def method(name: str, settings: list[str]) -> Any:
+    """The method of that name with its hyper-parameters from ``key=value``."""
+    import inspect
+
+    from zerothresh import check
+    from zerothresh.methods import make, methods
+
+    options: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not (key and equals and value):
+            raise BadInput(f"--set takes key=value, for example --set eta=0.01, not {setting!r}")
+        if key in options:
+            raise BadInput(f"--set {key}=... is given twice: which one counts?")
+        options[key] = _parsed(value)
+    with refusing():
+        known = check.one_of("--method", name.lower().replace("_", "-"), methods())
+        parameters = inspect.signature(methods()[known]).parameters.values()
+        missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
+        unknown = [key for key in options if key not in {p.name for p in parameters}]
+        if missing and not unknown:
+            raise BadInput(f"{known} needs {' and '.join(missing)}: add {' '.join(f'--set {m}=...' for m in missing)}")
+        return make(known, options)
+
+
+def _parsed(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,124 @@
+"""What `zerothresh solve` leaves behind: a summary on the terminal, a JSON file, a trace."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from zerothresh.cli.say import own_traceback
+from zerothresh.files import write as write_file
+from zerothresh.methods import name_of
+from zerothresh.result import Result
+
+_MOST_SHOWN = 12  # coordinates of the support in the summary
+
+
+def as_json(result: Result, objective: str, k: int, seconds: float) -> str:
+    """The result as JSON; vectors by their non-zeros, and null for what is not a number."""
+    from zerothresh import __version__
+
+    content = {
+        "zerothresh": __version__,
+        "objective": objective,
+        "d": int(result.x.size),
+        "k": k,
+        "x": _sparse(result.x),
+        "fun": _number(result.fun),
+        "nfev": result.nfev,
+        "nht": result.nht,
+        "nit": result.nit,
+        "budget": result.budget,
+        "success": result.success,
+        "status": result.status.name,
+        "message": result.message,
+        "seed": result.seed,
+        "method": {"name": name_of(result.method), **_fields(result.method)},
+        "estimator": _fields(result.estimator),
+        "seconds": round(seconds, 3),
+        "failure": _failure(result),
+    }
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def write(result: Result, objective: str, k: int, seconds: float, out: Path | None, trace: Path | None) -> bool:
+    """Write the files; what cannot be written goes to the standard output, for the calls are paid for."""
+    texts = {out: as_json(result, objective, k, seconds), trace: result.trace.to_csv()}
+    written = True
+    for path, text in texts.items():
+        if path is None:
+            continue
+        try:
+            write_file(path, text)
+        except OSError as error:
+            written = False
+            typer.echo(f"zerothresh: {path} could not be written ({error.strerror}); its content follows", err=True)
+            typer.echo(text)
+    return written
+
+
+def show(result: Result, k: int, seconds: float, out: Path | None) -> None:
+    """The summary."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    some = " ".join(map(str, result.support[:_MOST_SHOWN]))
+    more = " ..." if result.support.size > _MOST_SHOWN else ""
+    rows = {
+        "F": "not known" if math.isnan(result.fun) else f"{result.fun:.8g}",
+        "#IZO": f"{result.nfev:,} of {result.budget:,}",
+        "#NHT": f"{result.nht:,}",
+        "steps": f"{result.nit:,}",
+        "non-zeros": f"{result.support.size} of at most {k}, in {result.x.size:,} coordinates",
+        "support": f"{some}{more}" if some else "empty",
+        "stopped": result.message,
+        "time": f"{seconds:.2f} s",
+        "seed": str(result.seed),
+    }
+    if out is not None:
+        rows["result"] = str(out)
+    table = Table(show_header=False, title=name_of(result.method), title_justify="left", box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, Text(value))
+    Console().print(table)
+
+
+def _sparse(x: Any) -> dict[str, list[Any]]:
+    indices = np.flatnonzero(x)
+    return {"indices": indices.tolist(), "values": [_number(value) for value in x[indices].tolist()]}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _fields(made: Any) -> dict[str, Any]:
+    """The fields of a dataclass, as JSON knows them; others (a law of J) as they are written in Python."""
+    if not dataclasses.is_dataclass(made):
+        return {"made": repr(made)}
+    out = {}
+    for field in dataclasses.fields(made):
+        value = getattr(made, field.name)
+        out[field.name] = value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+    return out
+
+
+def _failure(result: Result) -> dict[str, Any] | None:
+    failure = result.failure
+    if failure is None:
+        return None
+    return {
+        "type": type(failure.error).__name__,
+        "message": str(failure.error),
+        "component": failure.component,
+        "point": _sparse(failure.point),
+        "traceback": own_traceback(failure.error),
+    }

@@ -1,0 +1,62 @@
+"""How the command speaks: one sentence for bad input, the user's own traceback, exit codes."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # 130: what shells give a command that Ctrl-C ended
+
+_INTERNAL = (str(Path(__file__).parents[1]), "<frozen importlib", str(Path("concurrent", "futures")))
+
+
+class BadInput(Exception):
+    """What the user gave cannot be used; the sentence says what to do."""
+
+
+@contextmanager
+def speaking() -> Iterator[None]:
+    """Bad input becomes a sentence and exit code 2, Ctrl-C exit code 130, a warning a line."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            yield
+        except BadInput as error:
+            typer.echo(f"zerothresh: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            typer.echo("zerothresh: stopped by Ctrl-C", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """The library's refusals become bad input; what the objective raises never comes this way."""
+    try:
+        yield
+    except (ValueError, MemoryError) as error:
+        raise BadInput(str(error)) from None
+
+
+def own_traceback(error: BaseException) -> str:
+    """The traceback from the user's first frame on; the frames that led there are ours and tell nothing."""
+    frame = error.__traceback__
+    while frame is not None and any(part in frame.tb_frame.f_code.co_filename for part in _INTERNAL):
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, frame))
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    if issubclass(category, UserWarning):
+        typer.echo(f"warning: {message}", err=True)
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))

@@ -1,0 +1,68 @@
+"""The problems that every method has to cope with, and copies of them that a lazy solver fails on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import zerothresh as zt
+from zerothresh.problems.common import Array, Indices
+
+
+class Absolute:
+    """Least absolute deviation: not smooth."""
+
+    def __init__(self, seed: int = 0, n: int = 12, d: int = 6) -> None:
+        rng = np.random.default_rng(seed)
+        self.n, self.d = n, d
+        self.X = rng.standard_normal((n, d))
+        self.y = self.X[:, 1] * 2 - self.X[:, 4]
+
+    def values(self, points: Array, components: Indices) -> Array:
+        return np.abs((points * self.X[components]).sum(axis=1) - self.y[components])
+
+    def F(self, x: Array) -> float:
+        return float(np.abs(self.X @ x - self.y).mean())
+
+
+class Translated:
+    """f(x - shift), the shift on the first two coordinates, so that the solution moves with it."""
+
+    def __init__(self, problem: zt.Problem, shift: float) -> None:
+        self.problem, self.n, self.d = problem, problem.n, problem.d
+        self.shift = np.zeros(self.d)
+        self.shift[:2] = shift
+
+    def values(self, points: Array, components: Indices) -> Array:
+        return self.problem.values(points - self.shift, components)
+
+    def F(self, x: Array) -> float:
+        return self.problem.F(x - self.shift)
+
+
+class Permuted:
+    """f with its coordinates in another order."""
+
+    def __init__(self, problem: zt.Problem, seed: int = 5) -> None:
+        self.problem, self.n, self.d = problem, problem.n, problem.d
+        self.order = np.random.default_rng(seed).permutation(self.d)
+
+    def values(self, points: Array, components: Indices) -> Array:
+        return self.problem.values(np.ascontiguousarray(points[:, self.order]), components)
+
+    def F(self, x: Array) -> float:
+        return self.problem.F(x[self.order])
+
+
+def zoo() -> dict[str, zt.Problem]:
+    """Small problems by name; k = 3 fits all."""
+    ridge = zt.problems.ridge(seed=0)
+    quadratic = zt.problems.quadratic(d=8, k_true=2, n=6, condition=4, spread=0.3, seed=1)
+    return {
+        "ridge": ridge,
+        "quadratic": quadratic,
+        "logistic": zt.problems.logistic(n=9, d=7, seed=2),
+        "non-smooth": Absolute(),
+        "one component": zt.problems.quadratic(d=6, k_true=2, n=1, condition=3, seed=3),
+        "translated": Translated(quadratic, 3.0),
+        "permuted": Permuted(ridge),
+    }
