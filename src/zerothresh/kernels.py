@@ -67,7 +67,7 @@ def orthonormal(rows: Any, size: int) -> None:
         for i in range(start, min(start + size, rows.shape[0])):
             row = rows[i]
             before = np.sqrt(dot(row, row))
-            while True:
+            for _ in range(4):
                 for j in range(start, i):
                     remove(row, rows[j])
                 after = np.sqrt(dot(row, row))

@@ -111,7 +111,7 @@ _L6, _L7, _L8 = f32(2.0000714765e-1), f32(-2.4999993993e-1), f32(3.3333331174e-1
 _LN2_LOW, _LN2_HIGH = f32(-2.12194440e-4), f32(0.693359375)
 _S0, _S1, _S2 = f32(-1.9515295891e-4), f32(8.3321608736e-3), f32(-1.6666654611e-1)
 _C0, _C1, _C2 = f32(2.443315711809948e-5), f32(-1.388731625493765e-3), f32(4.166664568298827e-2)
-_ONE, _HALF_F, _TWO = f32(1), f32(0.5), f32(2)
+_ONE, _HALF_F, _TINY = f32(1), f32(0.5), f32(1e-9)
 _SQRT_HALF, _SQRT_TWO, _QUARTER_TURN = f32(np.sqrt(0.5)), f32(np.sqrt(2)), f32(np.pi / 2)
 _U32, _U30 = f32(2.0**-32), f32(2.0**-30)
 _MANTISSA, _EXPONENT_ONE, _SIGN, _LOW30 = u32(0x7FFFFF), u32(0x3F800000), u32(0x80000000), u32(0x3FFFFFFF)
@@ -151,8 +151,11 @@ def normals_of(z: Any, w: Any) -> None:
         c = ((_C0 * t + _C1) * t + _C2) * t * t - _HALF_F * t + _ONE
         # cos and sin of angle + pi/4 are (c - s)/sqrt 2 and (c + s)/sqrt 2: the first quadrant; the
         # two top bits of the word choose the quadrant.
-        z[i] = _float(_bits(radius * (c - s)) ^ (v & _SIGN))
-        z[_HALF + i] = _float(_bits(radius * (c + s)) ^ ((v << _1) & _SIGN))
+        x, y = radius * (c - s), radius * (c + s)
+        x = x if x > _TINY else _TINY  # never 0: a direction may have one entry, and is divided by its size
+        y = y if y > _TINY else _TINY
+        z[i] = _float(_bits(x) ^ (v & _SIGN))
+        z[_HALF + i] = _float(_bits(y) ^ ((v << _1) & _SIGN))
 
 
 @kernel

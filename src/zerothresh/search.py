@@ -74,7 +74,6 @@ def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
     answers = Answers(plan, values)
     H = HardThreshold(task.constraint)
     state = task.method.update(search.state, answers, H)
-    stepped = H.count > 0 or state.theta is not search.state.theta
     fun, best_x, best_fun, recent = None, search.best_x, search.best_fun, search.recent
     for point, value, complete in _means(task, answers):  # what the round tells of F, free of charge
         recent = value if recent is None else recent + 0.1 * (value - recent)
@@ -87,7 +86,7 @@ def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
         round=search.round + 1,
         nfev=search.nfev + plan.calls,
         nht=search.nht + H.count,
-        nit=search.nit + int(stepped),
+        nit=search.nit + (H.count > 0),  # an epoch's anchor is not a step
         fun=fun,
         best_x=best_x,
         best_fun=best_fun,

@@ -43,7 +43,9 @@ def as_json(result: Result, objective: str, k: int, seconds: float) -> str:
         "seconds": round(seconds, 3),
         "failure": _failure(result),
     }
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+    # A line a key, so that people can read it and a support of thousands does not fill a page.
+    lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def write(result: Result, objective: str, k: int, seconds: float, out: Path | None, trace: Path | None) -> bool:
@@ -77,7 +79,7 @@ def show(result: Result, k: int, seconds: float, out: Path | None) -> None:
         "steps": f"{result.nit:,}",
         "non-zeros": f"{result.support.size} of at most {k}, in {result.x.size:,} coordinates",
         "support": f"{some}{more}" if some else "empty",
-        "stopped": result.message,
+        "stopped": result.message.removesuffix("; result.failure has the traceback"),  # it is above
         "time": f"{seconds:.2f} s",
         "seed": str(result.seed),
     }

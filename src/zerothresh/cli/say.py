@@ -14,7 +14,12 @@ import typer
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # 130: what shells give a command that Ctrl-C ended
 
-_INTERNAL = (str(Path(__file__).parents[1]), "<frozen importlib", str(Path("concurrent", "futures")))
+_INTERNAL = (  # files whose frames lead to the user's code
+    str(Path(__file__).parents[1]),
+    "<frozen importlib",
+    str(Path("importlib", "__init__.py")),
+    str(Path("concurrent", "futures")),
+)
 
 
 class BadInput(Exception):

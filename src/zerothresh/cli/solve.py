@@ -85,7 +85,7 @@ def solve(
     ] = 1e-3,
     s2: Annotated[
         int | None,
-        typer.Option(help="Size of a direction's random support. [default: d]", rich_help_panel=_ESTIMATE),
+        typer.Option(help="Size of a direction's random support (default: d).", rich_help_panel=_ESTIMATE),
     ] = None,
     directions: Annotated[
         str,
@@ -105,11 +105,17 @@ def solve(
             rich_help_panel=_ESTIMATE,
         ),
     ] = False,
+    per_component: Annotated[
+        bool,
+        typer.Option(
+            "--per-component",
+            help="Draw directions afresh for each component of a round, as the paper does; noisier.",
+            rich_help_panel=_ESTIMATE,
+        ),
+    ] = False,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="The same seed gives the same run. Without it one is drawn, and told.", rich_help_panel=_RUN
-        ),
+        typer.Option(help="The same seed gives the same run. Without it one is drawn, and told.", rich_help_panel=_RUN),
     ] = None,
     workers: Annotated[int, typer.Option(help="Threads that call the function.", rich_help_panel=_RUN)] = 1,
     out: Annotated[
@@ -117,13 +123,9 @@ def solve(
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.csv", help="Write a row a step here: calls, #NHT, support.", rich_help_panel=_RUN
-        ),
+        typer.Option(metavar="FILE.csv", help="Write a row a step here: calls, #NHT, support.", rich_help_panel=_RUN),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite files that exist.", rich_help_panel=_RUN)
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.", rich_help_panel=_RUN)] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="No live display and no summary.", rich_help_panel=_RUN)
     ] = False,
@@ -141,7 +143,7 @@ def solve(
             for path in filter(None, (out, trace)):
                 check_file(path, overwrite=force)
             chosen = load.method(method, settings or [])
-            estimator = Estimator(q, mu, s2, difference, directions, shared=not independent)
+            estimator = Estimator(q, mu, s2, difference, directions, shared=not independent, common=not per_component)
             fun = load.objective(objective)
             begun = time.perf_counter()
             result = minimize(

@@ -77,9 +77,7 @@ def run_ridge(
     begun = time.perf_counter()
     contenders = compare(setting, grids, seeds, jobs=jobs, done=done)
     seconds = time.perf_counter() - begun
-    return RidgeComparison(
-        problem, setting, tuple(etas), seed, seeds, contenders, optimum_x, optimum, seconds
-    )
+    return RidgeComparison(problem, setting, tuple(etas), seed, seeds, contenders, optimum_x, optimum, seconds)
 
 
 def eta_of(method: Any) -> float:

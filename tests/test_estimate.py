@@ -1,0 +1,274 @@
+"""Eq. (3): its mean, its exactness, its variance, and the reductions between methods that follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zerothresh as zt
+from zerothresh.estimate import Answers
+from zerothresh.plan import Box, Plan, Probes
+from zerothresh.search import advance, begin, next_probes, plan_of
+
+KEY = 99
+
+
+def estimate(problem, theta, estimator, round_=0, components=None, box=None):
+    components = range(problem.n) if components is None else components
+    plan = Plan(Probes.gradients(at=[theta], of=components), estimator, problem.d, key=KEY, round=round_, box=box)
+    return Answers(plan, problem.values(plan.points(), plan.components))
+
+
+families = pytest.mark.parametrize("family", ["sphere", "orthogonal", "rademacher", "coordinate"])
+differences = pytest.mark.parametrize("difference", ["forward", "central"])
+
+
+@families
+@differences
+@pytest.mark.parametrize("s2", [1, 3, None])
+@pytest.mark.parametrize("common", [True, False])
+def test_the_mean_of_the_estimate_is_the_gradient(family, difference, s2, common):
+    """On a quadratic, where the smoothing has no bias for directions of symmetric law: 6 sigma, fixed seed."""
+    if family == "coordinate" and s2 == 3:
+        pytest.skip("coordinate directions have supports of size 1")
+    problem = zt.problems.quadratic(d=6, k_true=2, n=3, condition=5, spread=1.0, seed=3)
+    theta = np.array([1.0, 0, -2.0, 0, 0, 0.5])
+    estimator = zt.Estimator(q=4, mu=0.5, s2=s2, difference=difference, directions=family, common=common)
+    draws = np.array([estimate(problem, theta, estimator, r).mean() for r in range(3000)])
+    error = draws.mean(axis=0) - problem.gradient(theta)
+    sigma = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
+    assert (np.abs(error) < 6 * sigma + 1e-12).all()
+
+
+@families
+def test_the_mean_stays_the_gradient_in_a_box_where_steps_are_bent(family):
+    """On a linear function, at a corner of the box: 6 sigma, fixed seed."""
+    slope = np.array([1.0, -2.0, 3.0, 0.5])
+
+    class Linear:
+        d, n = 4, 1
+
+        def values(self, points, components):
+            assert (points >= low).all()
+            assert (points <= high).all()
+            return points @ slope
+
+    low, high = np.array([0.0, -1, 0, -5]), np.array([2.0, 0, 0.7, 5])
+    theta = np.array([0.0, 0.0, 0.7, 1.0])
+    for difference in ("forward", "central"):
+        estimator = zt.Estimator(q=3, mu=0.2, directions=family, difference=difference)
+        draws = np.array(
+            [estimate(Linear(), theta, estimator, r, box=Box(low, high)).mean() for r in range(4000)]
+        )
+        sigma = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
+        assert (np.abs(draws.mean(axis=0) - slope) < 6 * sigma + 1e-12).all()
+
+
+@pytest.mark.parametrize("family", ["orthogonal", "coordinate"])
+@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("s2", [None, 1, 2, 4])
+def test_a_full_orthonormal_block_leaves_no_error(family, blocks, s2):
+    if family == "coordinate" and s2 in (2, 4):
+        pytest.skip("coordinate directions have supports of size 1")
+    d = 7
+    problem = zt.problems.quadratic(d=d, n=4, spread=1.0, seed=1)
+    theta = np.random.default_rng(0).standard_normal(d)
+    estimator = zt.Estimator(q=blocks * d, mu=1e-2, s2=s2, difference="central", directions=family)
+    assert estimate(problem, theta, estimator).mean() == pytest.approx(problem.gradient(theta), abs=1e-11)
+
+
+def test_the_error_of_each_family_is_what_theory_says():
+    """E||error||^2/||g||^2: (d-1)/q on the sphere, (d-q)/q for orthonormal blocks; 6 sigma."""
+    d, q, draws = 12, 4, 4000
+    problem = zt.problems.quadratic(d=d, n=1, seed=2)
+    theta = np.ones(d)
+    g = problem.gradient(theta)
+    for family, expected in {"sphere": (d - 1) / q * d / (d + 2) + (d - 2) / (q * (d + 2)), "orthogonal": (d - q) / q}.items():
+        estimator = zt.Estimator(q=q, mu=1e-5, difference="central", directions=family)
+        errors = [((estimate(problem, theta, estimator, r).mean() - g) ** 2).sum() / (g @ g) for r in range(draws)]
+        sigma = np.std(errors, ddof=1) / np.sqrt(draws)
+        if family == "sphere":
+            expected = (d - 1) / q
+        assert abs(np.mean(errors) - expected) < 6 * sigma
+
+
+def test_shared_directions_make_a_difference_vanish_as_the_points_meet():
+    problem = zt.problems.ridge(seed=0)
+    theta = np.array([0.5, 0, 0, -0.3, 0])
+    for shared in (True, False):
+        estimator = zt.Estimator(q=3, mu=1e-4, directions="sphere", shared=shared)
+        probes = Probes.gradients(at=[theta, theta.copy()], of=[2, 7])
+        plan = Plan(probes, estimator, 5, key=KEY, round=0)
+        difference = Answers(plan, problem.values(plan.points(), plan.components)).difference()
+        assert (np.abs(difference).max() == 0) == shared
+
+
+def test_the_base_point_is_queried_once_and_gives_the_value():
+    problem = zt.problems.ridge(seed=0)
+    answers = estimate(problem, np.zeros(5), zt.Estimator(q=3), components=[4, 1])
+    assert answers.at_points == pytest.approx(problem.y[[4, 1]][None] ** 2)
+
+
+def test_gradients_and_plain_values_can_be_asked_for_in_one_round():
+    problem = zt.problems.ridge(seed=0)
+    theta, trial = np.zeros(5), np.ones(5)
+    probes = Probes.values(at=[trial, theta], of=range(10)) | Probes.gradients(at=[theta], of=[3])
+    plan = Plan(probes, zt.Estimator(q=4), 5, key=KEY, round=0)
+    assert plan.calls == 5 + 20
+    points = plan.points()
+    assert np.array_equal(points, np.array([plan.point(row) for row in range(plan.calls)]))
+    assert np.array_equal(points[3:17], plan.points(3, 17))
+    answers = Answers(plan, problem.values(points, plan.components))
+    assert answers.values.mean(axis=1) == pytest.approx([problem.F(trial), problem.F(theta)])
+
+
+@pytest.mark.parametrize("common", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+@differences
+def test_rows_can_be_made_in_any_pieces(common, shared, difference):
+    estimator = zt.Estimator(q=3, common=common, shared=shared, difference=difference, directions="sphere")
+    probes = Probes.gradients(at=[np.zeros(4), np.ones(4)], of=[5, 2, 9])
+    whole = Plan(probes, estimator, 4, key=1, round=6).points()
+    pieces = Plan(probes, estimator, 4, key=1, round=6)
+    assert np.array_equal(whole, np.concatenate([pieces.points(s, s + 5) for s in range(0, pieces.calls, 5)]))
+    blocks = {tuple(row) for row in (whole - np.repeat([0.0, 1.0], len(whole) // 2)[:, None]).round(12).tolist()}
+    per_block = 3 if difference == "forward" else 6
+    number = (1 if common else 3) * (1 if shared else 2)
+    assert len(blocks) == per_block * number + (difference == "forward")
+
+
+# Reductions: special cases in which two methods are one.
+
+
+def rounds(method, problem, numbers, *, start=None, seed=1, estimator=None):
+    """Iterates of a method whose rounds have these numbers, so that directions can be made to match."""
+    from dataclasses import replace
+
+    estimator = estimator or zt.Estimator(q=3, mu=1e-4, directions="sphere")
+    x0 = problem.d if start is None else start
+    opt = zt.Optimizer(x0, 2, n=problem.n, budget=10**6, method=method, seed=seed, estimator=estimator)
+    search, out = begin(opt.task), []
+    for number in numbers:
+        search = replace(search, round=number)
+        plan = plan_of(opt.task, next_probes(opt.task, search), number)
+        before = search.nit
+        search = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))
+        if search.nit > before:
+            out.append(search.state.theta)
+    return np.array(out)
+
+
+RIDGE = zt.problems.ridge(seed=4)
+ETA = 0.02
+
+
+def test_vr_with_one_inner_step_is_full_gradient_descent():
+    full = rounds(zt.FGZOHT(ETA), RIDGE, range(0, 20, 2))
+    vr = rounds(zt.VRSZHT(ETA, m=1), RIDGE, range(20))
+    assert vr == pytest.approx(full, abs=1e-12)
+
+
+def test_sarah_with_epochs_of_one_step_is_full_gradient_descent():
+    assert np.array_equal(rounds(zt.FGZOHT(ETA), RIDGE, range(10)), rounds(zt.SARAHSZHT(ETA, m=1), RIDGE, range(10)))
+
+
+def test_p_saga_with_all_components_is_full_gradient_descent():
+    n = RIDGE.n
+    full = rounds(zt.FGZOHT(ETA), RIDGE, range(1, 11))
+    assert rounds(zt.PSAGASZHT(ETA, p=n, batch=n), RIDGE, range(11)) == pytest.approx(full, abs=1e-12)
+    assert rounds(zt.SAGASZHT(ETA, batch=n), RIDGE, range(11)) == pytest.approx(full, abs=1e-12)
+
+
+def test_szoht_with_all_components_is_full_gradient_descent():
+    full = rounds(zt.FGZOHT(ETA), RIDGE, range(10))
+    assert rounds(zt.SZOHT(ETA, batch=RIDGE.n), RIDGE, range(10)) == pytest.approx(full, abs=1e-12)
+
+
+def test_with_one_component_szoht_and_full_gradient_descent_are_the_same_bits():
+    one = zt.problems.quadratic(d=5, n=1, seed=0)
+    assert np.array_equal(rounds(zt.FGZOHT(0.1), one, range(10)), rounds(zt.SZOHT(0.1), one, range(10)))
+
+
+def test_with_one_component_vr_takes_full_gradient_steps_at_matching_directions():
+    """n = 1 and q = d, orthonormal: every estimate is the gradient, so all methods take the same steps."""
+    one = zt.problems.quadratic(d=5, n=1, seed=0)
+    exact = zt.Estimator(q=5, mu=1e-2, difference="central")
+    full = rounds(zt.FGZOHT(0.1), one, range(12), estimator=exact)
+    for method, count in [
+        (zt.VRSZHT(0.1, m=3), 12),
+        (zt.SARAHSZHT(0.1, m=3), 12),
+        (zt.SAGASZHT(0.1), 12),
+        (zt.LSVRGSZHT(0.1), 12),
+    ]:
+        steps = rounds(method, one, range(count), estimator=exact)
+        assert steps == pytest.approx(full[: len(steps)], abs=1e-11)
+
+
+def test_pm_with_the_law_of_saga_is_saga_to_the_bit():
+    for method, law in [
+        (zt.SAGASZHT(ETA), zt.FixedSize(1)),
+        (zt.PSAGASZHT(ETA, p=3), zt.FixedSize(3)),
+        (zt.LSVRGSZHT(ETA, p=2.0), zt.AllOrNothing(2.0)),
+    ]:
+        assert np.array_equal(rounds(method, RIDGE, range(30)), rounds(zt.PMSZHT(ETA, law=law), RIDGE, range(30)))
+
+
+def test_the_loopless_variant_that_always_refreshes_is_saga_with_all_rows_refreshed():
+    n = RIDGE.n
+    always = rounds(zt.LSVRGSZHT(ETA, p=float(n), batch=n), RIDGE, range(15))
+    assert always == pytest.approx(rounds(zt.SAGASZHT(ETA, batch=n), RIDGE, range(15)), abs=1e-12)
+
+
+@pytest.mark.parametrize("common", [True, False])
+def test_the_memory_holds_what_a_dense_table_would(common):
+    """SAGA with its compressed memory against SAGA with the n x d table written out."""
+    problem, eta, k = RIDGE, 0.02, 2
+    estimator = zt.Estimator(q=3, mu=1e-4, directions="sphere", common=common)
+    opt = zt.Optimizer(5, k, n=10, budget=10**5, method=zt.SAGASZHT(eta, batch=2), seed=1, estimator=estimator)
+    search, table, theta = begin(opt.task), None, np.zeros(5)
+    for _ in range(60):
+        probes = next_probes(opt.task, search)
+        plan = plan_of(opt.task, probes, search.round)
+        values = problem.values(plan.points(), plan.components)
+        answers = Answers(plan, values)
+        gradients = np.array([answers.mean(0, np.array([c])) for c in range(len(probes.components))])
+        search = advance(opt.task, search, plan, values)
+        if table is None:
+            table = gradients.copy()
+            continue
+        i = probes.components
+        g = (gradients - table[i]).mean(axis=0) + table.mean(axis=0)
+        theta = zt.hard_threshold(theta - eta * g, k)
+        table[i] = gradients
+        assert search.state.theta == pytest.approx(theta, abs=1e-10)
+        assert search.state.memory.mean == pytest.approx(table.mean(axis=0), abs=1e-9)
+
+
+def test_random_outgoing_iterates_are_uniform_over_the_epoch():
+    """Which of the m inner iterates starts the next epoch: each m-th time, 6 sigma."""
+    m, epochs = 4, 1500
+    for method in (zt.VRSZHT(1e-9, m=m, output="random"), zt.SARAHSZHT(1e-9, m=m, output="random")):
+        problem = zt.problems.quadratic(d=3, n=2, spread=1.0, seed=0)
+        opt = zt.Optimizer(3, 2, n=2, budget=10**7, method=method, seed=0, estimator=zt.Estimator(q=1))
+        search, inner, counts = begin(opt.task), [], np.zeros(m)
+        while counts.sum() < epochs:
+            plan = plan_of(opt.task, next_probes(opt.task, search), search.round)
+            if search.state.t == m and inner:
+                counts[[x is search.state.outgoing for x in inner].index(True)] += 1
+                inner = []
+            before = search.nit
+            search = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))
+            if search.nit > before:
+                inner.append(search.state.theta)
+        assert np.abs(counts - epochs / m).max() < 6 * np.sqrt(epochs / m)
+
+
+@pytest.mark.parametrize("method", [zt.VRSZHT(ETA, m=4), zt.SARAHSZHT(ETA, m=4)])
+def test_the_last_iterate_starts_the_next_epoch_by_default(method):
+    opt = zt.Optimizer(5, 2, n=10, budget=10**5, method=method, seed=0)
+    search = begin(opt.task)
+    for _ in range(30):
+        if search.state.t == 4 and search.round:
+            assert search.state.outgoing is search.state.theta
+        plan = plan_of(opt.task, next_probes(opt.task, search), search.round)
+        search = advance(opt.task, search, plan, RIDGE.values(plan.points(), plan.components))
