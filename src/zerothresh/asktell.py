@@ -116,6 +116,7 @@ class Optimizer:
         self._batch: Batch | None = None
         self._final = False
         self._extra_calls = 0  # calls made in a round that did not complete
+        self._largest_scale = self.task.estimator.largest_scale(d)
         self._support: Indices = np.flatnonzero(self.task.theta0)
         self._next()
 
@@ -291,5 +292,12 @@ class Optimizer:
                 search = self.search = known(self.task, search, theta, value)
             else:
                 search = self.search = replace(search, fun=value)
-        self._support = np.flatnonzero(theta)
-        self.trace.append(step=search.nit, nfev=search.nfev, nht=search.nht, fun=search.fun, support=self._support)
+        self._support = support = np.flatnonzero(theta)
+        self.trace.append(step=search.nit, nfev=search.nfev, nht=search.nht, fun=search.fun, support=support)
+        largest = np.abs(theta[support]).max(initial=0.0)
+        if largest >= self._largest_scale:
+            self.finish(
+                Status.DIVERGED,
+                f"the iterate has grown to {largest:.1e}, beside which steps of mu = {self.task.estimator.mu:g} are "
+                "lost in rounding: the learning rate is too large for this problem; take a smaller eta",
+            )

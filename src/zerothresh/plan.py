@@ -19,6 +19,9 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
+_SMALLEST = 1e-250  # scales below this have no room for d / (q mu) in floating point
+
+
 @dataclass(frozen=True)
 class Estimator:
     r"""The zeroth-order gradient estimate of eq. (3), from q directions:
@@ -78,13 +81,17 @@ class Estimator:
             raise ValueError(f"s2 = {self.s2} is larger than the dimension d = {d}: take s2 from 1 to {d}")
         return d if self.s2 is None else self.s2
 
+    def largest_scale(self, d: int) -> float:
+        """The largest |theta_j| beside which a step of mu still shows in floating point."""
+        typical = 1.0 if self.directions == "coordinate" else self.support_size(d) ** -0.5
+        return self.mu * typical / float(np.finfo(float).eps)
+
     def check_start(self, theta: Array) -> None:
         """Refuse a mu that is lost in rounding beside theta; warn of directions that tie."""
         d = theta.size
-        typical = 1.0 if self.directions == "coordinate" else self.support_size(d) ** -0.5
-        largest = float(np.max(np.abs(theta), initial=0.0))
-        if self.mu * typical <= np.finfo(float).eps * largest or self.mu * typical < np.finfo(float).tiny:
-            needed = max(4 * np.finfo(float).eps * largest, np.finfo(float).tiny) / typical
+        scale, largest = self.largest_scale(d), float(np.max(np.abs(theta), initial=0.0))
+        if largest >= scale or scale < _SMALLEST:
+            needed = max(4 * self.mu * largest / scale, self.mu * _SMALLEST / scale)
             raise ValueError(
                 f"mu = {self.mu:g} is so small that theta + mu u = theta in floating point (the largest "
                 f"|theta_j| is {largest:g}): take mu of at least {needed:.1g}, better 1e-4 of theta's scale"
