@@ -47,7 +47,12 @@ def leaves(state: object) -> list[Array]:
 
 
 def run(name: str, problem: zt.Problem, **options: object) -> zt.Result:
-    arguments: dict[str, object] = {"budget": 700, "method": instance(name), "seed": 7, "estimator": ESTIMATORS["default"]}
+    arguments: dict[str, object] = {
+        "budget": 700,
+        "method": instance(name),
+        "seed": 7,
+        "estimator": ESTIMATORS["default"],
+    }
     return zt.minimize(problem, None, K, **{**arguments, **options})
 
 

@@ -227,7 +227,9 @@ def test_iterate_is_the_same_run_as_minimize():
 
 def test_iterate_raises_when_the_objective_fails():
     with pytest.raises(RuntimeError, match="valve") as error:
-        list(zt.iterate(FailsAt(50, lambda x: 1 / 0 if x is None else _valve()), 6, 2, budget=600, method=zt.SZOHT(0.1)))
+        list(
+            zt.iterate(FailsAt(50, lambda x: 1 / 0 if x is None else _valve()), 6, 2, budget=600, method=zt.SZOHT(0.1))
+        )
     assert isinstance(error.value.__cause__, OSError)
 
 

@@ -57,9 +57,7 @@ def test_the_mean_stays_the_gradient_in_a_box_where_steps_are_bent(family):
     theta = np.array([0.0, 0.0, 0.7, 1.0])
     for difference in ("forward", "central"):
         estimator = zt.Estimator(q=3, mu=0.2, directions=family, difference=difference)
-        draws = np.array(
-            [estimate(Linear(), theta, estimator, r, box=Box(low, high)).mean() for r in range(4000)]
-        )
+        draws = np.array([estimate(Linear(), theta, estimator, r, box=Box(low, high)).mean() for r in range(4000)])
         sigma = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
         assert (np.abs(draws.mean(axis=0) - slope) < 6 * sigma + 1e-12).all()
 
@@ -83,7 +81,10 @@ def test_the_error_of_each_family_is_what_theory_says():
     problem = zt.problems.quadratic(d=d, n=1, seed=2)
     theta = np.ones(d)
     g = problem.gradient(theta)
-    for family, expected in {"sphere": (d - 1) / q * d / (d + 2) + (d - 2) / (q * (d + 2)), "orthogonal": (d - q) / q}.items():
+    for family, expected in {
+        "sphere": (d - 1) / q * d / (d + 2) + (d - 2) / (q * (d + 2)),
+        "orthogonal": (d - q) / q,
+    }.items():
         estimator = zt.Estimator(q=q, mu=1e-5, difference="central", directions=family)
         errors = [((estimate(problem, theta, estimator, r).mean() - g) ** 2).sum() / (g @ g) for r in range(draws)]
         sigma = np.std(errors, ddof=1) / np.sqrt(draws)
@@ -142,14 +143,12 @@ def test_rows_can_be_made_in_any_pieces(common, shared, difference):
 
 def rounds(method, problem, numbers, *, start=None, seed=1, estimator=None):
     """Iterates of a method whose rounds have these numbers, so that directions can be made to match."""
-    from dataclasses import replace
-
     estimator = estimator or zt.Estimator(q=3, mu=1e-4, directions="sphere")
     x0 = problem.d if start is None else start
     opt = zt.Optimizer(x0, 2, n=problem.n, budget=10**6, method=method, seed=seed, estimator=estimator)
     search, out = begin(opt.task), []
     for number in numbers:
-        search = replace(search, round=number)
+        search = search._replace(round=number)
         plan = plan_of(opt.task, next_probes(opt.task, search), number)
         before = search.nit
         search = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -215,13 +214,13 @@ class Optimizer:
         if self._final:
             point = plan.probes.value_points[0]
             search = known(self.task, before, point, mean(values))
-            self.search = replace(search, nfev=before.nfev + plan.calls)
+            self.search = search._replace(nfev=before.nfev + plan.calls)
             self._close()
             return False
         try:
             self.search = advance(self.task, before, plan, values)
         except Diverged:
-            self.search = replace(before, nfev=before.nfev + plan.calls)
+            self.search = before._replace(nfev=before.nfev + plan.calls)
             self.finish(
                 Status.DIVERGED,
                 f"step {before.nit + 1} left the floating-point numbers: the learning rate is too large "
@@ -291,10 +290,10 @@ class Optimizer:
             if np.isfinite(value):
                 search = self.search = known(self.task, search, theta, value)
             else:
-                search = self.search = replace(search, fun=value)
-        self._support = support = np.flatnonzero(theta)
+                search = self.search = search._replace(fun=value)
+        self._support = support = theta.nonzero()[0]
         self.trace.append(step=search.nit, nfev=search.nfev, nht=search.nht, fun=search.fun, support=support)
-        largest = np.abs(theta[support]).max(initial=0.0)
+        largest = max(map(abs, theta[support].tolist()), default=0.0)
         if largest >= self._largest_scale:
             self.finish(
                 Status.DIVERGED,

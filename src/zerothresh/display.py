@@ -62,7 +62,7 @@ def _bar() -> Any:
         BarColumn(bar_width=None),
         TextColumn("{task.completed}/{task.total} IZO"),
         TextColumn("{task.fields[nht]} NHT"),
-        TextColumn("{task.fields[changes]} supp"),
+        TextColumn("{task.fields[changes]} support changes"),
         TimeRemainingColumn(compact=True),
         console=Console(stderr=True),
         expand=True,

@@ -95,7 +95,9 @@ def vector(value: Any, size: int) -> Array:
     numbers = array.astype(np.float64)
     if not _all_finite(numbers):
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise BadValue(f"the function returned {float(numbers[row])} for point {row} of the batch; values must be finite")
+        raise BadValue(
+            f"the function returned {float(numbers[row])} for point {row} of the batch; values must be finite"
+        )
     return numbers
 
 

@@ -220,7 +220,7 @@ class Stream:
         if not 1 <= size <= n:
             raise ValueError(f"cannot draw {size} different components out of n = {n}: ask for 1 to {n}")
         if size == 1:
-            return self.integers(n)
+            return np.array([min(int(self.uniform()[0] * n), n - 1)])
         if 4 * size < n:  # Floyd's algorithm, then an order: no work that grows with n
             chosen: list[int] = []
             seen: set[int] = set()

@@ -154,7 +154,7 @@ def _figures(report: Report) -> dict[str, dict[str, bytes]]:
     drawn = _drawn(report)
     out: dict[str, dict[str, bytes]] = {"izo": {}, "nht": {}}
     # A fixed salt and no date: the same runs give the same bytes.
-    with rc_context({"svg.hashsalt": "zerothresh", "font.size": 11}):
+    with rc_context({"svg.hashsalt": "zerothresh", "font.size": 11}), np.errstate(all="ignore"):
         figures = {name: Figure(figsize=(8, 4.8), layout="constrained") for name in out}
         axes = {name: figure.add_subplot() for name, figure in figures.items()}
         if drawn:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,8 @@ class Task:
         return self.theta0.size
 
 
-@dataclass(frozen=True)
-class Search:
-    """What a run knows after a number of rounds."""
+class Search(NamedTuple):
+    """What a run knows after a number of rounds; a tuple, because one is made in every round."""
 
     state: Any  # the method's
     round: int = 0
@@ -117,9 +116,9 @@ def mean(values: Array) -> float:
 def known(task: Task, search: Search, point: Array, value: float) -> Search:
     """Take note that F(point) = value."""
     if point is search.state.theta:
-        search = replace(search, fun=value)
+        search = search._replace(fun=value)
     if (search.best_fun is None or value < search.best_fun) and task.constraint.holds(point):
-        search = replace(search, best_x=point, best_fun=value)
+        search = search._replace(best_x=point, best_fun=value)
     return search
 
 

@@ -121,6 +121,8 @@ class Constraint:
 
     def holds(self, x: Array) -> bool:
         """Whether x is in the set."""
+        if self.plain:
+            return bool(np.count_nonzero(x) <= self.k)
         support = np.flatnonzero(x)
         places = support if self.groups is None else np.unique(self.groups[support])
         size = places.size if not self._forced.size else np.union1d(places, self._forced).size

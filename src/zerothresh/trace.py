@@ -30,8 +30,7 @@ class Trace:
 
     def append(self, *, step: int, nfev: int, nht: int, fun: float | None, support: Indices) -> None:
         """Add a step."""
-        last = self._supports[-1][1] if self._supports else None
-        if last is None or last.size != support.size or (last != support).any():
+        if not self._supports or self._supports[-1][1].tobytes() != support.tobytes():
             self._supports.append((len(self._rows), support))
         self._rows.append((step, nfev, nht, np.nan if fun is None else fun))
 

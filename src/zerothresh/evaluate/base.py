@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,7 @@ class Failure:
         return "".join(traceback.format_exception(self.error))
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """Values of the rows start .. start + len(values) - 1."""
 
     start: int

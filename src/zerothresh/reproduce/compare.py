@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -163,14 +165,24 @@ def _all(setting: Setting, cells: Sequence[Cell], jobs: int) -> Iterator[tuple[i
         return
     # Spawned, not forked: a fork would copy the threads' locks of a live display.
     context: Any = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(cells)), mp_context=context, initializer=_leave_interrupts_to_parent)
+    pool = ProcessPoolExecutor(min(jobs, len(cells)), mp_context=context)
     try:
-        futures = {pool.submit(run, setting, cell): place for place, cell in enumerate(cells)}
+        with _deaf_children():
+            futures = {pool.submit(run, setting, cell): place for place, cell in enumerate(cells)}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started here ignore Ctrl-C, which a terminal sends to all: the parent alone answers it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say so, and only it gets Ctrl-C
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,84 @@
+"""How noisy is a step? E||g - grad F||^2 near the anchor, for each way to share directions.
+
+    python benchmarks/variance.py [draws]
+
+n = 10, d = 100, q = 10: the paper's ridge problem, at a random sparse anchor, theta one small step
+away. Each row is the mean over draws of the step direction g that the method itself takes (k = d, so
+that H_k is the identity and g can be read off), with its standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import zerothresh as zt
+from zerothresh.search import advance, begin, next_probes, plan_of
+
+N, D, Q, MU = 10, 100, 10, 1e-4
+
+
+def errors(method: Any, estimator: zt.Estimator, draws: int) -> np.ndarray:
+    """||g - grad F(theta)||^2 of the step after the anchor, for many seeds."""
+    problem = zt.problems.ridge(n=N, d=D, seed=0)
+    rng = np.random.default_rng(1)
+    anchor = np.zeros(D)
+    anchor[rng.choice(D, 10, replace=False)] = rng.standard_normal(10)
+    theta = anchor - 1e-3 * problem.gradient(anchor)
+    out = np.empty(draws)
+    for seed in range(draws):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # k = d: nothing is thresholded, on purpose
+            opt = zt.Optimizer(anchor, D, n=N, budget=10**9, method=method, estimator=estimator, seed=seed)
+        search = begin(opt.task)
+        if hasattr(search.state, "anchor"):  # VR: the anchor's own round
+            plan = plan_of(opt.task, next_probes(opt.task, search), search.round)
+            search = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))
+        search = search._replace(state=replace(search.state, theta=theta))
+        plan = plan_of(opt.task, next_probes(opt.task, search), search.round)
+        after = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))
+        g = (theta - after.state.theta) / method.eta
+        out[seed] = ((g - problem.gradient(theta)) ** 2).sum()
+    return out
+
+
+def table(draws: int) -> dict[str, tuple[float, float]]:
+    """Mean and standard error by name."""
+    rows = {}
+    for family in ("sphere", "orthogonal"):
+        plain = zt.Estimator(q=Q, mu=MU, directions=family, common=False)
+        one_block = replace(plain, common=True)
+        for name, method, estimator in [
+            ("SZOHT", zt.SZOHT(eta=1.0), plain),
+            ("VR, independent", zt.VRSZHT(eta=1.0), replace(plain, shared=False)),
+            ("VR, shared", zt.VRSZHT(eta=1.0), plain),
+            ("VR, shared, one block a round", zt.VRSZHT(eta=1.0), one_block),
+            ("FGZOHT", zt.FGZOHT(eta=1.0), plain),
+            ("FGZOHT, one block a round", zt.FGZOHT(eta=1.0), one_block),
+        ]:
+            found = errors(method, estimator, draws)
+            rows[f"{family}: {name}"] = (float(found.mean()), float(found.std(ddof=1) / np.sqrt(draws)))
+    exact = zt.Estimator(q=D, mu=MU, directions="orthogonal")
+    found = errors(zt.VRSZHT(eta=1.0), exact, max(20, draws // 50))
+    rows[f"orthogonal, q = d = {D}: VR, shared"] = (float(found.mean()), float(found.std(ddof=1) / np.sqrt(len(found))))
+    return rows
+
+
+def main() -> None:
+    draws = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    rows = table(draws)
+    plain = rows["sphere: SZOHT"][0]
+    print(f"E||g - grad F||^2 near the anchor; n = {N}, d = {D}, q = {Q}, {draws} draws")
+    print(f"{'':44s} {'mean':>10s} {'+-':>8s} {'SZOHT / it':>11s}")
+    for name, (mean, error) in rows.items():
+        print(f"{name:44s} {mean:10.4g} {error:8.2g} {plain / mean:11.4g}")
+    print(f"ratio SZOHT / VR shared (sphere): {plain / rows['sphere: VR, shared'][0]:.2f}, wanted: at least 5")
+    print(f"ratio VR independent / SZOHT (sphere): {rows['sphere: VR, independent'][0] / plain:.2f}, wanted: above 1")
+
+
+if __name__ == "__main__":
+    main()
