@@ -93,9 +93,8 @@ def large(directions: str, repeats: int, d: int = 10**6, q: int = 20) -> float:
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 15
     for directions in ("sphere", "orthogonal", "rademacher", "coordinate"):
-        print(
-            f"d = 5, q = 200, {directions:10s}: a round of minimize / drawing the normals = {small(directions, repeats):.2f}"
-        )
+        ratio = small(directions, repeats)
+        print(f"d = 5, q = 200, {directions:10s}: a round of minimize / drawing the normals = {ratio:.2f}")
     print("wanted: at most 12")
     for directions in ("sphere", "orthogonal"):
         print(f"d = 1e6, q = 20, {directions:10s}: ask + tell / drawing the normals = {large(directions, repeats):.2f}")

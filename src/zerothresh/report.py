@@ -217,6 +217,7 @@ li {{ margin: .3rem 0; }}
   figure, tr {{ break-inside: avoid; }}
   h2 {{ break-after: avoid; }}
   .wide {{ overflow: visible; }}
+  figure img {{ width: 75%; }}
 }}
 </style>
 </head>

@@ -1,0 +1,336 @@
+"""The `zerothresh` command."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import zerothresh as zt
+from zerothresh.cli import app
+from zerothresh.cli.solve import solve
+
+BOX = """
+import sys, time
+from pathlib import Path
+import numpy as np
+import zerothresh as zt
+
+goal = np.zeros(30)
+goal[[3, 7, 9]] = 1, -2, 3
+problem = zt.problems.ridge()
+made = 0
+
+def plain(x):
+    Path("queried").touch()
+    return ((x - goal) ** 2).sum()
+
+def component(x, i):
+    return (1 + i) * ((x - goal) ** 2).sum()
+
+def many(X, I):
+    return (1 + I) * ((X - goal) ** 2).sum(axis=1)
+
+def slow(x):
+    Path("queried").touch()
+    time.sleep(0.005)
+    return ((x - goal) ** 2).sum()
+
+def fails(x):
+    global made
+    made += 1
+    return plain(x) if made < 40 else licence(x)
+
+def licence(x):
+    raise RuntimeError("the licence [server] is down")
+
+def nan(x):
+    return float("nan")
+"""
+
+PLAIN = ["--dim", "30", "-k", "3", "--budget", "2000", "--method", "szoht", "--set", "eta=0.1", "--seed", "1"]
+COMMAND = [sys.executable, "-c", "from zerothresh.cli import main; main()"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an objective, as a user would have it."""
+    (tmp_path / "box.py").write_text(BOX)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    yield tmp_path
+    sys.modules.pop("box", None)
+    sys.modules.pop("zerothresh_objective_box", None)
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def refused(*arguments: str) -> str:
+    """The sentence of a refusal: exit code 2, no traceback, nothing queried."""
+    outcome = run(*arguments)
+    assert outcome.exit_code == 2, outcome.output
+    assert "Traceback" not in outcome.stderr
+    assert not Path("queried").exists()
+    assert outcome.stdout == ""
+    return " ".join(outcome.stderr.split())
+
+
+# What there is.
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert run("--version").stdout == f"zerothresh {zt.__version__}\n"
+
+
+def test_methods_lists_every_method_with_its_parameters_in_80_columns() -> None:
+    outcome = run("methods")
+    assert outcome.exit_code == 0
+    assert max(map(len, outcome.stdout.splitlines())) <= 80
+    for name, method in zt.methods().items():
+        assert name in outcome.stdout
+        assert method.__name__ in outcome.stdout
+    for text in ("eta (required)", "m=10", "law=FixedSize(p=1)", "calls"):
+        assert text in outcome.stdout
+
+
+def test_methods_as_json_can_be_read_by_a_program() -> None:
+    listed = {entry["name"]: entry for entry in json.loads(run("methods", "--json").stdout)}
+    assert set(listed) == set(zt.methods())
+    vr = listed["vr-szht"]
+    assert vr["class"] == "VRSZHT"
+    assert "calls an epoch" in vr["summary"]
+    assert [p["name"] for p in vr["parameters"]] == ["eta", "m", "batch", "output"]
+    assert [p["required"] for p in vr["parameters"]] == [True, False, False, False]
+
+
+def test_every_option_of_solve_has_a_help_text() -> None:
+    outcome = run("solve", "--help")
+    assert outcome.exit_code == 0
+    assert "zerothresh solve box:loss" in outcome.stdout
+    for parameter in inspect.signature(solve, eval_str=True).parameters.values():
+        (info,) = parameter.annotation.__metadata__
+        assert len(info.help) > 10, parameter.name
+
+
+def test_the_defaults_of_the_command_are_those_of_the_estimator() -> None:
+    own, given = inspect.signature(solve).parameters, zt.Estimator()
+    for name in ("q", "mu", "s2", "directions", "difference"):
+        assert own[name].default == getattr(given, name)
+    assert given.shared is (not own["independent"].default)
+    assert given.common is (not own["per_component"].default)
+
+
+# What it solves.
+
+
+def test_solve_does_what_minimize_does() -> None:
+    options = ["--dim", "30", "-k", "3", "--components", "4", "--budget", "9000", "--method", "vr-szht"]
+    settings = ["--set", "eta=0.02", "--set", "m=5", "--q", "7", "--mu", "1e-4", "--s2", "20", "--seed", "5"]
+    outcome = run("solve", "box:component", *options, *settings, "--out", "r.json", "--trace", "t.csv")
+    assert outcome.exit_code == 0, outcome.output
+    import box  # type: ignore[import-not-found]
+
+    expected = zt.minimize(
+        box.component,
+        30,
+        3,
+        n=4,
+        budget=9000,
+        method=zt.VRSZHT(eta=0.02, m=5),
+        estimator=zt.Estimator(q=7, mu=1e-4, s2=20),
+        seed=5,
+        progress=False,
+    )
+    written = json.loads(Path("r.json").read_text())
+    assert written["x"]["indices"] == expected.support.tolist() == [3, 7, 9]
+    assert written["x"]["values"] == expected.x[expected.support].tolist()
+    for key in ("fun", "nfev", "nht", "nit", "seed", "message", "success", "budget"):
+        assert written[key] == expected[key]
+    assert written["status"] == "BUDGET"
+    assert written["method"] == {"name": "vr-szht", "eta": 0.02, "m": 5, "batch": 1, "output": "last"}
+    assert written["estimator"]["s2"] == 20
+    assert (written["d"], written["k"], written["failure"]) == (30, 3, None)
+    assert Path("t.csv").read_text() == expected.trace.to_csv()
+    shown = " ".join(outcome.stdout.split())
+    for text in ("3 7 9", f"#IZO {expected.nfev:,} of 9,000", f"#NHT {expected.nht}", "the budget is spent"):
+        assert text in shown
+    assert max(map(len, outcome.stdout.splitlines())) <= 80
+
+
+def test_vectorised_functions_threads_and_estimator_flags_reach_the_engine() -> None:
+    options = ["--dim", "30", "-k", "3", "--components", "4", "--budget", "3000", "--method", "sarah-szht"]
+    flags = ["--directions", "sphere", "--difference", "central", "--independent", "--per-component", "--workers", "2"]
+    given = [*options, *flags, "--set", "eta=0.01", "--vectorized", "--bounds", "-1", "1", "--out", "r.json"]
+    outcome = run("solve", "box:many", *given)
+    assert outcome.exit_code == 0, outcome.output
+    written = json.loads(Path("r.json").read_text())
+    estimator = written["estimator"]
+    assert (estimator["directions"], estimator["difference"]) == ("sphere", "central")
+    assert (estimator["shared"], estimator["common"]) == (False, False)
+    assert max(map(abs, written["x"]["values"])) <= 1
+
+
+def test_a_problem_object_knows_its_own_dimension_and_components() -> None:
+    options = ["-k", "3", "--budget", "9000", "--method", "fgzoht", "--set", "eta=0.1", "--quiet", "--out", "r.json"]
+    outcome = run("solve", "box:problem", *options)
+    assert outcome.exit_code == 0, outcome.output
+    assert outcome.output == ""
+    assert json.loads(Path("r.json").read_text())["d"] == 5
+
+
+def test_a_file_in_another_folder_can_be_named_and_imports_the_files_beside_it(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "helper.py").write_text("goal = 2.0\n")
+    (folder / "deep" / "json.py").write_text("import helper\ndef f(x):\n    return ((x - helper.goal) ** 2).sum()\n")
+    outcome = run("solve", "deep/json.py:f", *PLAIN)
+    assert outcome.exit_code == 0, outcome.output
+    assert json.dumps(1) == "1"  # the standard library's module of the same name is unharmed
+
+
+def test_the_start_can_be_read_from_a_file() -> None:
+    start = np.zeros(30)
+    start[[3, 7, 9]] = 1, -2, 3
+    np.save("start.npy", start)
+    outcome = run("solve", "box:plain", *PLAIN[2:], "--x0", "start.npy", "--out", "r.json")
+    assert outcome.exit_code == 0, outcome.output
+    assert json.loads(Path("r.json").read_text())["fun"] < 1e-4
+
+
+# What it refuses, before the first query.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["box", *PLAIN], "must be module:function or path/to/file.py:function, not 'box'"),
+        (["nowhere:f", *PLAIN], "there is no module 'nowhere'"),
+        (["nowhere.py:f", *PLAIN], "there is no file nowhere.py"),
+        (["box:plian", *PLAIN], "box has nothing named 'plian'; did you mean 'plain'?"),
+        (["box:goal", *PLAIN], "fun must be a function of x"),
+        (["box:component", *PLAIN], "pass n=... if it takes a component"),
+        (["box:plain", *PLAIN[2:]], "--dim is needed"),
+        (["box:plain", *PLAIN, "--set", "speed=3"], "of szoht must be one of 'eta', 'batch', not 'speed'"),
+        (["box:plain", *PLAIN, "--set", "eta=1"], "given twice"),
+        (["box:plain", *PLAIN, "--set", "eta"], "--set takes key=value"),
+        (["box:plain", *PLAIN[:-4], "--set", "eta=fast"], "eta must be a number above 0"),
+        (["box:plain", *PLAIN[:6], "--method", "szoth", "--set", "eta=1"], "did you mean 'szoht'"),
+        (["box:plain", *PLAIN[:6], "--method", "vr-szht"], "vr-szht needs eta: add --set eta=..."),
+        (["box:plain", *PLAIN, "--q", "0"], "q must be at least 1"),
+        (["box:plain", *PLAIN, "--directions", "cube"], "directions must be one of"),
+        (["box:plain", *PLAIN, "--workers", "0"], "workers must be at least 1"),
+        (["box:plain", *PLAIN, "--x0", "none.npy"], "--x0 none.npy cannot be read"),
+        (["box:plain", *PLAIN, "--out", "none/r.json"], "the folder none does not exist"),
+        (["box:plain", *PLAIN, "--out", "box.py/r.json"], "box.py is not a folder"),
+        (["box:plain", *PLAIN, "--out", "."], ". is not a plain file"),
+        (["box:plain", *PLAIN, "--out", "box.py"], "box.py exists already"),
+        (["box:plain", *PLAIN, "--trace", "box.py"], "box.py exists already"),
+        (["box:plain", *PLAIN, "--trace", "a", "--out", "a"], "--out and --trace both name a"),
+        (["box:plain", *PLAIN[:4], "--budget", "5", *PLAIN[6:]], "budget = 5 is too small"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence_before_the_first_query(arguments: list[str], sentence: str) -> None:
+    assert sentence in refused("solve", *arguments)
+
+
+def test_a_start_of_another_length_is_refused() -> None:
+    np.save("start.npy", np.zeros(4))
+    assert "has shape (4,), but --dim is 30" in refused("solve", "box:plain", *PLAIN, "--x0", "start.npy")
+
+
+def test_pickles_are_never_loaded_as_a_start() -> None:
+    np.save("start.npy", np.array([print], dtype=object), allow_pickle=True)
+    assert "cannot be read" in refused("solve", "box:plain", *PLAIN[2:], "--x0", "start.npy")
+
+
+@pytest.mark.parametrize("source", ["1 / 0\n", "def f(:\n", "import nowhere_at_all\n", "raise SystemExit(3)\n"])
+def test_a_module_that_breaks_shows_its_own_traceback(folder: Path, source: str) -> None:
+    (folder / "broken_box.py").write_text(source)
+    outcome = run("solve", "broken_box:f", *PLAIN)
+    assert outcome.exit_code == 2
+    assert "broken_box could not be imported" in outcome.stderr
+    assert "broken_box.py" in outcome.stderr
+    assert "importlib" not in outcome.stderr
+
+
+def test_an_existing_file_is_overwritten_only_by_force() -> None:
+    Path("r.json").write_text("mine")
+    assert "--force" in refused("solve", "box:plain", *PLAIN, "--out", "r.json")
+    assert Path("r.json").read_text() == "mine"
+    assert run("solve", "box:plain", *PLAIN, "--out", "r.json", "--force").exit_code == 0
+    assert json.loads(Path("r.json").read_text())["success"]
+    assert not list(Path().glob(".*.part"))
+
+
+# What happens when things go wrong on the way.
+
+
+def test_an_objective_that_raises_shows_its_own_traceback_and_the_result_is_kept() -> None:
+    outcome = run("solve", "box:fails", *PLAIN, "--out", "r.json")
+    assert outcome.exit_code == 1
+    assert "in licence" in outcome.stderr
+    assert "the licence [server] is down" in outcome.stderr
+    assert "zerothresh/evaluate" not in outcome.stderr.replace("\\", "/")
+    written = json.loads(Path("r.json").read_text())
+    assert (written["status"], written["success"]) == ("FAILED", False)
+    assert written["failure"]["type"] == "RuntimeError"
+    assert "in licence" in written["failure"]["traceback"]
+    assert len(written["failure"]["point"]["indices"]) > 3
+    assert written["x"]["indices"]
+
+
+def test_not_a_number_is_null_in_the_result() -> None:
+    outcome = run("solve", "box:nan", *PLAIN, "--out", "r.json", "--quiet")
+    assert outcome.exit_code == 1
+    assert "the function returned nan" in outcome.stderr
+    written = json.loads(Path("r.json").read_text())
+    assert (written["status"], written["fun"], written["nfev"]) == ("BAD_VALUE", None, 1)
+
+
+def test_a_result_that_cannot_be_written_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    outcome = run("solve", "box:plain", *PLAIN, "--quiet", "--out", "r.json")
+    assert outcome.exit_code == 1
+    assert "No space left on device" in outcome.stderr
+    assert json.loads(outcome.stdout)["success"]
+    assert not list(Path().glob(".*.part"))
+
+
+def test_a_warning_is_one_line() -> None:
+    options = ["--dim", "30", "-k", "30", "--budget", "100", "--method", "szoht", "--set", "eta=0.1", "--quiet"]
+    done = subprocess.run([*COMMAND, "solve", "box:plain", *options], capture_output=True, text=True, check=True)
+    assert done.stderr == "warning: k = d = 30: all coordinates may be non-zero, so nothing is thresholded\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child process")
+def test_ctrl_c_writes_the_best_point_and_exits_with_130() -> None:
+    options = ["--dim", "30", "-k", "3", "--budget", "1000000", "--method", "szoht", "--set", "eta=0.1"]
+    command = [*COMMAND, "solve", "box:slow", *options, "--out", "r.json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not Path("queried").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "Ctrl-C" in out
+    written = json.loads(Path("r.json").read_text())
+    assert written["status"] == "INTERRUPTED"
+    assert 0 < written["nfev"] < 1_000_000
