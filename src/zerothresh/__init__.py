@@ -5,7 +5,8 @@ ask for values f_i(theta).
 """
 
 from zerothresh import plot, problems
-from zerothresh.asktell import Batch, Optimizer
+from zerothresh.asktell import Optimizer
+from zerothresh.batch import Batch
 from zerothresh.engine import iterate, minimize
 from zerothresh.evaluate import Evaluator, Failure
 from zerothresh.methods import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,50 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh import check
+from zerothresh.batch import Batch, OpenRound
 from zerothresh.evaluate.base import Failure
+from zerothresh.keeper import Keeper
 from zerothresh.plan import Estimator, Plan, Probes
 from zerothresh.problem import BadValue, vector
-from zerothresh.result import Progress, Result, Status
+from zerothresh.result import MonitorFailed, Progress, Result, Status
+from zerothresh.runs import Run
 from zerothresh.search import Search, Task, advance, begin, known, mean, next_probes, plan_of
-from zerothresh.setup import dimension_of, make_task
+from zerothresh.setup import costs_of, dimension_of, make_task
 from zerothresh.threshold import Diverged
 from zerothresh.trace import Trace
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-
-class MonitorFailed(Exception):
-    """The user's monitor raised; its own exception is the cause."""
-
-
-class Batch:
-    """Points to query: ``points`` (B, d) and ``components`` (B,), both read-only."""
-
-    def __init__(self, plan: Plan, owner: Optimizer) -> None:
-        self._plan, self._owner = plan, owner
-        self._points: Array | None = None
-        self.round = plan.round
-
-    @property
-    def points(self) -> Array:
-        """A row a query."""
-        if self._points is None:
-            self._points = self._plan.points()
-        return self._points
-
-    @property
-    def components(self) -> Indices:
-        """The component i of each query; all 0 if n = 1."""
-        components = self._plan.components
-        components.flags.writeable = False
-        return components
-
-    def __len__(self) -> int:
-        return self._plan.calls
-
-    def __repr__(self) -> str:
-        return f"<batch of {len(self)} queries, round {self.round}>"
 
 
 class Optimizer:
@@ -66,7 +37,8 @@ class Optimizer:
     >>> opt.result().support
     array([0, 4])
 
-    The arguments are those of `zerothresh.minimize`.
+    The arguments are those of `zerothresh.minimize`. With ``run``, a folder, each value that is told
+    is on disk before `tell` returns, and the same arguments open the run again where it stopped.
     """
 
     def __init__(
@@ -85,79 +57,114 @@ class Optimizer:
         exclude: Any = None,
         groups: Any = None,
         monitor: Callable[[Array], float] | None = None,
+        on_nan: str = "stop",
+        cost: Callable[[int], float] | None = None,
+        max_cost: float | None = None,
+        run: str | os.PathLike[str] | None = None,
+        fsync: str = "batch",
+        fingerprint: str | None = None,
     ) -> None:
         d = dimension_of(x0)
         if d is None:
             raise ValueError("x0 must be the start, or the dimension d as a whole number, not None")
-        self.task: Task = make_task(
-            x0,
-            k,
-            d=d,
-            n=1 if n is None else check.count("n", n, what=" (the number of components)"),
-            budget=budget,
-            method=method,
-            options=options,
-            estimator=estimator,
-            seed=seed,
-            monitored=monitor is not None,
-            bounds=bounds,
-            include=include,
-            exclude=exclude,
-            groups=groups,
-        )
-        self.monitor = monitor
-        self.search: Search = begin(self.task)
-        self.trace = Trace()
-        self.status: Status | None = None
-        self.failure: Failure | None = None
-        self._message = ""
-        self._plan: Plan | None = None
-        self._batch: Batch | None = None
-        self._final = False
-        self._extra_calls = 0  # calls made in a round that did not complete
-        self._largest_scale = self.task.estimator.largest_scale(d)
-        self._support: Indices = np.flatnonzero(self.task.theta0)
-        self._next()
+        components = 1 if n is None else check.count("n", n, what=" (the number of components)")
+        self.on_nan = check.one_of("on_nan", on_nan, ("stop", "worst", "retry"))
+        folder = None if run is None else Run(run, fsync=fsync)
+        try:
+            self.task: Task = make_task(
+                x0,
+                k,
+                d=d,
+                n=components,
+                budget=budget,
+                method=method,
+                options=options,
+                estimator=estimator,
+                seed=folder.stored_seed() if folder is not None and seed is None else seed,
+                monitored=monitor is not None,
+                bounds=bounds,
+                include=include,
+                exclude=exclude,
+                groups=groups,
+            )
+            self._costs, self._max_cost = costs_of(components, cost, max_cost)
+            self.monitor = monitor
+            self.search: Search = begin(self.task)
+            self.trace = Trace()
+            self.status: Status | None = None
+            self.failure: Failure | None = None
+            self.failed_calls = 0  # calls that gave no value, or whose round did not complete
+            self.spent = 0.0  # in the user's currency
+            self.worst: float | None = None  # the largest value seen, for on_nan="worst"
+            self.final_round = -1  # the round before which F was last paid for
+            self._message = ""
+            self._open: OpenRound | None = None
+            self._final = False
+            self._largest_scale = self.task.estimator.largest_scale(d)
+            self._support: Indices = np.flatnonzero(self.task.theta0)
+            self._keeper = None if folder is None else Keeper(folder, self, fingerprint)
+            self._next()
+            if self._keeper is not None:
+                self._keeper.replay()
+        except BaseException:
+            if folder is not None:
+                folder.close()
+            raise
 
     # What the user sees.
 
     @property
     def done(self) -> bool:
         """Whether the run has ended."""
-        return self._plan is None
+        return self._open is None
 
     @property
     def nfev(self) -> int:
         """Calls of f_i so far (#IZO)."""
-        return self.search.nfev + self._extra_calls
+        told = 0 if self._open is None else self._open.told
+        return self.search.nfev + self.failed_calls + told
 
     def ask(self) -> Batch:
-        """The points to query next; the same batch until it is told."""
-        if self._plan is None:
+        """The points to query next: what has not been told of the round."""
+        if self._open is None:
             raise RuntimeError(f"the run has ended ({self._message}): there is nothing to ask; see result()")
-        if self._batch is None:
-            self._batch = Batch(self._plan, self)
-        return self._batch
+        self.prepare()
+        return self._open.batch()
 
     def tell(self, batch: Batch, values: Any) -> None:
-        """Give the values of the batch that was asked for.
+        """Give the values of a batch, or of a part of one: ``opt.tell(batch[3:7], values)``.
 
-        A wrong shape, NaN or an infinity raises `ValueError` and changes nothing, so that the batch
-        can be told again.
+        A wrong shape, values that are not finite, or points that have been told already raise
+        `ValueError` and change nothing, so that the rest can be told.
         """
-        if not isinstance(batch, Batch) or batch._owner is not self:
+        if not isinstance(batch, Batch) or batch.owner is not self:
             raise ValueError("tell takes the batch that this optimiser's ask() gave, and then its values")
-        if batch is not self._batch:
-            raise ValueError(f"the batch of round {batch.round} has been told already: call ask() for the next one")
+        if self._open is None or batch.round is not self._open:
+            raise ValueError(f"{batch!r} has been told already: call ask() for the next one")
+        if self._open.known(batch.rows).any():
+            told = int(self._open.known(batch.rows).sum())
+            raise ValueError(f"{told} of the {len(batch)} points have been told already: ask() gives the others")
         try:
-            numbers = vector(values, len(batch))
+            numbers = vector(values, len(batch), finite=self.on_nan != "worst")
         except BadValue as error:
             raise ValueError(f"{error} (nothing was changed: the batch can be told again)") from None
-        self.supply(numbers)
+        for start, stop in batch.stretches():
+            self.deliver(int(batch.rows[start]), numbers[start:stop])
 
     def stop(self, message: str = "stopped by the user") -> None:
         """End the run; F at the result is still asked for, out of the calls that were kept for it."""
         self.finish(Status.STOPPED, message)
+
+    def close(self) -> None:
+        """Let go of the run folder; the run can be opened again."""
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def __enter__(self) -> Optimizer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def result(self) -> Result:
         """The outcome, at any time."""
@@ -181,6 +188,7 @@ class Optimizer:
             failure=self.failure,
             seed=task.seed,
             budget=task.budget,
+            spent=self.spent,
             method=task.method,
             estimator=task.estimator,
         )
@@ -203,96 +211,167 @@ class Optimizer:
     # What the engine uses as well.
 
     @property
-    def open_plan(self) -> Plan | None:
+    def open_round(self) -> OpenRound | None:
         """The round that waits for values."""
-        return self._plan
+        return self._open
 
-    def supply(self, values: Array) -> bool:
-        """Take the checked values of the open round; True if a step was made."""
-        plan, before = self._plan, self.search
-        assert plan is not None
-        if self._final:
-            point = plan.probes.value_points[0]
-            search = known(self.task, before, point, mean(values))
-            self.search = search._replace(nfev=before.nfev + plan.calls)
-            self._close()
-            return False
-        try:
-            self.search = advance(self.task, before, plan, values)
-        except Diverged:
-            self.search = before._replace(nfev=before.nfev + plan.calls)
-            self.finish(
-                Status.DIVERGED,
-                f"step {before.nit + 1} left the floating-point numbers: the learning rate is too large "
-                "for this problem, or the function too steep; take a smaller eta",
-            )
-            return False
-        stepped = self.search.nit > before.nit
-        if stepped:
-            self._record()
-        if not self.done and not self._final:
-            self._next()
-        return stepped
+    @property
+    def open_plan(self) -> Plan | None:
+        """Its queries."""
+        return None if self._open is None else self._open.plan
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the open round asks for F at the result."""
+        return self._final
+
+    @property
+    def remaining(self) -> int:
+        """Calls that the method's own rounds may still make."""
+        return self.task.budget - self.nfev - (0 if self._final else self.task.reserve)
+
+    def prepare(self) -> None:
+        """Before the open round is asked for: claim the disk space for its values."""
+        if self._keeper is not None and self._open is not None:
+            self._keeper.claim(self._open)
+
+    def deliver(self, start: int, values: Array, *, journal: bool = True) -> bool:
+        """Take checked values of the open round from row ``start`` on; True if a step was made."""
+        current = self._open
+        assert current is not None
+        if journal and self._keeper is not None:
+            self._keeper.values(start, values)
+        return self._complete(current) if current.take(start, values) else False
+
+    def fail(self, failure: Failure) -> None:
+        """Count a call that failed, and write it down."""
+        if self._keeper is not None:
+            self._keeper.failure(failure)
+        self.lose(failure.component, failure.calls)
+
+    def lose(self, component: int, calls: int) -> None:
+        """Charge calls that gave no value."""
+        self.charge(calls)
+        if self._costs is not None:
+            self.spent += float(self._costs[component]) * calls
 
     def charge(self, calls: int) -> None:
-        """Count calls of a round that will not complete."""
-        self._extra_calls += calls
+        """Count calls that gave no value."""
+        self.failed_calls += calls
 
     def finish(self, status: Status, message: str, *, failure: Failure | None = None, final: bool = True) -> None:
         """End the search, for a reason; then F at the result is asked for unless ``final`` is False."""
         if (self.done and self.status is not None) or (self._final and final):
             return  # it has ended, or is ending, for another reason
         self.status, self._message, self.failure = status, message, failure
-        if not final or self.task.reserve == 0:
-            self._close()
-            return
         search = self.search
         point = search.state.theta
         if status is Status.DIVERGED:
-            if search.best_x is not None:
-                self._close()
-                return
+            final = final and search.best_x is None
             point = self.task.theta0  # the last iterate is far off; the start is known to be sound
-        self._final, self._batch = True, None
-        self._plan = plan_of(self.task, Probes.values(at=[point], of=range(self.task.n)), search.round)
+        if not final or self.task.reserve == 0 or self.final_round == search.round:
+            self._close()
+            return
+        self._final = True
+        self._open = OpenRound(self, self._plan(Probes.values(at=[point], of=range(self.task.n))))
+
+    def _complete(self, current: OpenRound) -> bool:
+        """All values of the open round are there: estimate, update, threshold, and plan the next."""
+        plan, values, before = current.plan, self._sound(current.values), self.search
+        if self._costs is not None:
+            self.spent += float(self._costs[plan.components].sum())
+        if self._final:
+            search = known(self.task, before, plan.probes.value_points[0], mean(values))
+            self.search = search._replace(nfev=before.nfev + plan.calls)
+            self.final_round = before.round
+            self._close()
+            return False
+        try:
+            self.search = advance(self.task, before, plan, values)
+        except Diverged:
+            self.search = before._replace(nfev=before.nfev + plan.calls)
+            self._open = None
+            self.finish(
+                Status.DIVERGED,
+                f"step {before.nit + 1} left the floating-point numbers: the learning rate is too large "
+                "for this problem, or the function too steep; take a smaller eta",
+            )
+            return False
+        self._open = None
+        stepped = self.search.nit > before.nit
+        try:
+            if stepped:
+                self._record()
+        finally:
+            if self.status is None:
+                self._next()
+        if self._keeper is not None and not self.done:
+            self._keeper.save_if_due()
+        return stepped
+
+    def _sound(self, values: Array) -> Array:
+        """The values with those that are not finite replaced by the worst one seen, if that is wanted."""
+        if self.on_nan != "worst":
+            return values
+        finite = np.isfinite(values)
+        largest = float(values[finite].max()) if finite.any() else 0.0
+        self.worst = largest if self.worst is None else max(self.worst, largest)
+        return values if finite.all() else np.where(finite, values, self.worst)
+
+    def _plan(self, probes: Probes) -> Plan:
+        return plan_of(self.task, probes, self.search.round)
 
     def _close(self) -> None:
-        self._plan = self._batch = None
+        partly_told = self._open is not None and 0 < self._open.told < self._open.plan.calls
+        if partly_told and self._open is not None:
+            self.charge(self._open.told)  # made all the same; a run folder keeps the values themselves
+        self._open = None
+        if self._keeper is not None:
+            self._keeper.end(partly_told)
 
     def _next(self) -> None:
         """Plan the next round, or end if it does not fit into the budget."""
         task, search = self.task, self.search
-        self._batch = None
         probes = next_probes(task, search)
         if probes is None:
             self.finish(Status.CONVERGED, f"the method has nothing more to ask after {search.nit} steps")
             return
-        plan = plan_of(task, probes, search.round)
-        if search.nfev + plan.calls + task.reserve > task.budget:
+        plan = self._plan(probes)
+        kept = f" ({task.reserve} are kept for F at the result)" if task.reserve else ""
+        if self.nfev + plan.calls + task.reserve > task.budget:
+            made = f"{self.nfev} of {task.budget} have been made"
             self.finish(
-                Status.BUDGET,
-                f"the budget is spent: the next round needs {plan.calls} calls, and {search.nfev} of "
-                f"{task.budget} have been made"
-                + (f" ({task.reserve} are kept for F at the result)" if task.reserve else ""),
+                Status.BUDGET, f"the budget is spent: the next round needs {plan.calls} calls, and {made}{kept}"
             )
             return
-        self._plan = plan
+        if self._costs is not None and self._max_cost is not None:
+            price = float(self._costs[plan.components].sum())
+            reserve = float(self._costs.sum()) if task.reserve else 0.0
+            if self.spent + price + reserve > self._max_cost:
+                self.finish(
+                    Status.COST,
+                    f"the cost limit is reached: the next round costs {price:g}, and {self.spent:g} of "
+                    f"{self._max_cost:g} have been spent{kept}",
+                )
+                return
+        self._open = OpenRound(self, plan)
 
     def _record(self) -> None:
         """Write a step into the trace, with F if a monitor tells it."""
         search = self.search
         theta = search.state.theta
+        failed: Exception | None = None
         if self.monitor is not None:
             try:
                 value = float(self.monitor(theta))
             except Exception as error:
-                raise MonitorFailed from error
+                failed, value = error, np.nan
             if np.isfinite(value):
                 search = self.search = known(self.task, search, theta, value)
             else:
                 search = self.search = search._replace(fun=value)
         self._support = support = theta.nonzero()[0]
-        self.trace.append(step=search.nit, nfev=search.nfev, nht=search.nht, fun=search.fun, support=support)
+        self.trace.append(step=search.nit, nfev=self.nfev, nht=search.nht, fun=search.fun, support=support)
         largest = max(map(abs, theta[support].tolist()), default=0.0)
         if largest >= self._largest_scale:
             self.finish(
@@ -300,3 +379,5 @@ class Optimizer:
                 f"the iterate has grown to {largest:.1e}, beside which steps of mu = {self.task.estimator.mu:g} are "
                 "lost in rounding: the learning rate is too large for this problem; take a smaller eta",
             )
+        if failed is not None:
+            raise MonitorFailed from failed

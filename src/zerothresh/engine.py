@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.asktell import MonitorFailed, Optimizer
+from zerothresh import check
+from zerothresh.asktell import Optimizer
 from zerothresh.display import Display
-from zerothresh.evaluate import Evaluator, Failure, evaluator_for
+from zerothresh.evaluate import Arrival, Evaluator, Failure, evaluator_for
 from zerothresh.plan import Estimator
-from zerothresh.problem import BadValue, wrap
-from zerothresh.result import Progress, Result, Status
+from zerothresh.problem import BadValue, Objective, wrap
+from zerothresh.result import MonitorFailed, Progress, Result, Status
+from zerothresh.runs import fingerprint
 from zerothresh.setup import dimension_of
 
 Array = NDArray[np.float64]
@@ -37,6 +43,15 @@ def minimize(
     groups: Any = None,
     workers: Any = 1,
     chunk: int | None = None,
+    run: str | os.PathLike[str] | None = None,
+    fsync: str = "batch",
+    retries: int = 0,
+    backoff: float = 0.1,
+    timeout: float | None = None,
+    on_nan: str = "stop",
+    max_time: float | None = None,
+    cost: Callable[[int], float] | None = None,
+    max_cost: float | None = None,
     monitor: Callable[[Array], float] | None = None,
     callback: Callable[[Progress], Any] | None = None,
     progress: bool | None = None,
@@ -62,6 +77,17 @@ def minimize(
     groups: a label for each coordinate; k then counts groups.
     workers: 1; a number of threads; or any ``concurrent.futures.Executor``. The bits are the same.
     chunk: points that a vectorised function gets at once, by default at most 1024.
+    run: a folder that keeps every value as it arrives; called again with the same arguments, the run
+        goes on where it stopped, whatever stopped it. The budget may grow.
+    fsync: when values must have reached the disk itself, which only a power cut can tell apart:
+        "value" (before the next is asked for), "batch" (some milliseconds after each batch), "never".
+    retries: how often a call that raised, or took too long, is made again. Each one is charged.
+    backoff: seconds before the first retry; doubled for each further one.
+    timeout: seconds after which a call is given up. Its worker is left behind.
+    on_nan: what a value that is not finite does: "stop" the run, be made again ("retry"), or count as
+        the "worst" value seen so far.
+    max_time: seconds after which no more calls are begun, in this session.
+    cost, max_cost: ``cost(i)``, what a call of component i costs, and how much may be spent.
     monitor: ``monitor(x)`` gives F for the trace; its calls are not charged.
     callback: ``callback(progress)`` after each step; raise StopIteration to stop.
     progress: True for a live bar, False for none, None for one on a terminal.
@@ -72,12 +98,11 @@ def minimize(
     >>> found.support
     array([2, 5])
     """
-    d = dimension_of(x0)
-    objective = wrap(fun, d, n, vectorized)
-    if d is None:
-        x0 = objective.d
-    optimizer = Optimizer(
-        x0,
+    objective, start = _objective(fun, x0, n, vectorized)
+    faults = Faults(retries, backoff, max_time, on_nan)
+    evaluator = evaluator_for(objective, workers, chunk, timeout)
+    with Optimizer(
+        start,
         k,
         budget=budget,
         n=objective.n,
@@ -90,19 +115,24 @@ def minimize(
         exclude=exclude,
         groups=groups,
         monitor=monitor,
-    )
-    evaluator = evaluator_for(objective, workers, chunk)
-    with Display(optimizer, progress) as display:
-        try:
-            for _ in _steps(optimizer, evaluator):
-                display.update()
-                if callback is not None:
-                    _call(optimizer, callback)
-        except KeyboardInterrupt:
-            optimizer.finish(Status.INTERRUPTED, "stopped by Ctrl-C; the best point so far is returned", final=False)
-        finally:
-            evaluator.close()
-    return optimizer.result()
+        on_nan=on_nan,
+        cost=cost,
+        max_cost=max_cost,
+        run=run,
+        fsync=fsync,
+        fingerprint=fingerprint(fun) if run is not None else None,
+    ) as optimizer:
+        objective.finite = optimizer.on_nan != "worst"
+        with Display(optimizer, progress) as display:
+            try:
+                for _ in _steps(optimizer, evaluator, faults, display.update):
+                    if callback is not None:
+                        _call(optimizer, callback)
+            except KeyboardInterrupt:
+                _interrupted(optimizer, evaluator)
+            finally:
+                evaluator.close()
+        return optimizer.result()
 
 
 def iterate(
@@ -114,6 +144,10 @@ def iterate(
     vectorized: bool = False,
     workers: Any = 1,
     chunk: int | None = None,
+    retries: int = 0,
+    backoff: float = 0.1,
+    timeout: float | None = None,
+    max_time: float | None = None,
     **arguments: Any,
 ) -> Iterator[Progress]:
     """The run of `minimize` as a generator: a `Progress` after each step; leave the loop to stop.
@@ -125,61 +159,158 @@ def iterate(
     >>> state
     <step 3: F = ?, 33 of 300 calls, 2 non-zeros>
     """
+    objective, start = _objective(fun, x0, n, vectorized)
+    faults = Faults(retries, backoff, max_time, arguments.get("on_nan", "stop"))
+    evaluator = evaluator_for(objective, workers, chunk, timeout)
+    if arguments.get("run") is not None:
+        arguments.setdefault("fingerprint", fingerprint(fun))
+    with Optimizer(start, k, n=objective.n, **arguments) as optimizer:
+        objective.finite = optimizer.on_nan != "worst"
+        try:
+            for _ in _steps(optimizer, evaluator, faults):
+                yield optimizer.progress()
+            if optimizer.failure is not None:  # a generator has no result to put a status into
+                raise RuntimeError(optimizer.result().message) from optimizer.failure.error
+        finally:
+            evaluator.close()
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What is done about calls that fail, and when time is up."""
+
+    retries: int = 0
+    backoff: float = 0.1
+    max_time: float | None = None
+    on_nan: str = "stop"
+
+    def __post_init__(self) -> None:
+        check.count("retries", self.retries, low=0)
+        if self.backoff != 0:
+            check.positive("backoff", self.backoff, what=" (seconds), or 0")
+        if self.max_time is not None:
+            check.positive("max_time", self.max_time, what=" (seconds), or None")
+
+    def may_retry(self, error: BaseException, tried: int) -> bool:
+        """Whether a call that failed for the ``tried``-th time is made again."""
+        if isinstance(error, BadValue) and self.on_nan != "retry":
+            return False
+        return tried <= self.retries
+
+
+def _objective(fun: Any, x0: Any, n: int | None, vectorized: bool) -> tuple[Objective, Any]:
     d = dimension_of(x0)
     objective = wrap(fun, d, n, vectorized)
-    optimizer = Optimizer(objective.d if d is None else x0, k, n=objective.n, **arguments)
-    evaluator = evaluator_for(objective, workers, chunk)
-    try:
-        for _ in _steps(optimizer, evaluator):
-            yield optimizer.progress()
-        if optimizer.failure is not None:  # a generator has no result to put a status into
-            raise RuntimeError(optimizer.result().message) from optimizer.failure.error
-    finally:
-        evaluator.close()
+    return objective, objective.d if d is None else x0
 
 
-def _steps(optimizer: Optimizer, evaluator: Evaluator) -> Iterator[None]:
+def _steps(
+    optimizer: Optimizer, evaluator: Evaluator, faults: Faults, tick: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """The loop: yields after each step."""
-    while (plan := optimizer.open_plan) is not None:
-        values = np.empty(plan.calls)
-        made = 0
-        failure: Failure | None = None
-        arrivals = evaluator.evaluate(plan, [(0, plan.calls)])
-        try:
-            for answer in arrivals:
-                if isinstance(answer, Failure):
-                    failure = answer
-                    made += answer.calls
-                    break
-                values[answer.start : answer.start + len(answer.values)] = answer.values
-                made += len(answer.values)
-        except BaseException:
-            optimizer.charge(made + evaluator.outstanding)
-            raise
-        finally:
-            arrivals.close()  # type: ignore[attr-defined]  # an evaluator's evaluate is a generator
-        if failure is not None:
-            optimizer.charge(made + evaluator.outstanding)
-            _fail(optimizer, failure)
-            continue
-        try:
-            stepped = optimizer.supply(values)
-        except MonitorFailed as failed:
-            _stop_for(optimizer, "monitor", failed.__cause__)
-            stepped = False
+    begun = time.monotonic()
+    deadline = np.inf if faults.max_time is None else begun + faults.max_time
+    while (current := optimizer.open_round) is not None:
+        if time.monotonic() >= deadline:
+            _time_is_up(optimizer, faults)
+            return
+        missing, tried, stepped = current.missing(), Counter[int](), False
+        while missing and optimizer.open_round is current:
+            try:
+                stepped, failures, late = _evaluate(optimizer, evaluator, missing, faults, tried, deadline, tick)
+            except OSError as error:
+                words = f"the run folder cannot be written ({error.strerror or error}): make room, and run it again"
+                optimizer.finish(Status.DISK, f"{words}; nothing that was paid for is lost", final=False)
+                return
+            except MonitorFailed as failed:
+                _stop_for(optimizer, "monitor", failed.__cause__)
+                return
+            missing = [(f.row, f.row + f.calls) for f in failures]
+            lost = next((f for f in failures if not faults.may_retry(f.error, tried[f.row])), None)
+            if lost is not None:
+                _fail(optimizer, lost, tried[lost.row])
+            elif late and optimizer.open_round is current:
+                _time_is_up(optimizer, faults)
+            elif missing:
+                _again(optimizer, faults, missing, max(tried.values()))
         if stepped:
             yield
 
 
-def _fail(optimizer: Optimizer, failure: Failure) -> None:
-    """The objective failed: stop with its own words."""
+def _evaluate(
+    optimizer: Optimizer,
+    evaluator: Evaluator,
+    missing: list[tuple[int, int]],
+    faults: Faults,
+    tried: Counter[int],
+    deadline: float,
+    tick: Callable[[], None],
+) -> tuple[bool, list[Failure], bool]:
+    """Ask for some rows of the open round and hand on what comes; no more is asked for once all is lost, or late.
+
+    Returns whether a step was made, the failures, and whether time was up.
+    """
+    plan = optimizer.open_plan
+    assert plan is not None
+    optimizer.prepare()
+    stepped, failures, late = False, list[Failure](), False
+    for answer in evaluator.evaluate(plan, missing):
+        if isinstance(answer, Arrival):
+            stepped = optimizer.deliver(answer.start, answer.values)
+        else:
+            optimizer.fail(answer)
+            failures.append(answer)
+            tried[answer.row] += 1
+            if not faults.may_retry(answer.error, tried[answer.row]):
+                evaluator.halt()
+        if deadline != np.inf and time.monotonic() >= deadline:
+            late = True
+            evaluator.halt()
+        tick()
+    return stepped, failures, late
+
+
+def _again(optimizer: Optimizer, faults: Faults, missing: list[tuple[int, int]], tried: int) -> None:
+    """Wait before calls are made again, if the budget allows them."""
+    if sum(stop - start for start, stop in missing) > optimizer.remaining:
+        optimizer.finish(
+            Status.BUDGET,
+            f"the budget is spent: calls that failed used it up, {optimizer.nfev} of {optimizer.task.budget} have been "
+            "made; a larger budget goes on from here",
+            final=False,
+        )
+        return
+    time.sleep(min(60.0, faults.backoff * 2.0 ** min(tried - 1, 20)))
+
+
+def _time_is_up(optimizer: Optimizer, faults: Faults) -> None:
+    words = f"max_time = {faults.max_time:g} s have passed after {optimizer.nfev} of {optimizer.task.budget} calls"
+    optimizer.finish(Status.TIME, words, final=False)
+
+
+def _fail(optimizer: Optimizer, failure: Failure, tried: int) -> None:
+    """The objective failed for good: stop with its own words."""
     error = failure.error
-    where = f"component {failure.component}, call {optimizer.nfev}"
+    times = "" if tried == 1 else f", {tried} times"
+    where = f"component {failure.component}, call {optimizer.nfev}{times}"
     if isinstance(error, BadValue):
         optimizer.finish(Status.BAD_VALUE, f"{error} ({where})", failure=failure, final=False)
         return
     words = f"the objective raised {type(error).__name__}: {error} ({where}); result.failure has the traceback"
     optimizer.finish(Status.FAILED, words, failure=failure, final=False)
+
+
+def _interrupted(optimizer: Optimizer, evaluator: Evaluator) -> None:
+    """Ctrl-C: wait for calls under way, so that none is paid for in vain; a second Ctrl-C does not wait."""
+    try:
+        for answer in evaluator.drain():
+            if isinstance(answer, Arrival) and optimizer.open_round is not None:
+                optimizer.deliver(answer.start, answer.values)
+    except (KeyboardInterrupt, Exception):
+        pass
+    optimizer.charge(evaluator.outstanding)
+    words = "stopped by Ctrl-C; the best point so far is returned"
+    optimizer.finish(Status.INTERRUPTED, words, final=False)
 
 
 def _call(optimizer: Optimizer, callback: Callable[[Progress], Any]) -> None:

@@ -37,22 +37,23 @@ class Objective:
     def __init__(self, function: Callable[..., Any], d: int, n: int, *, takes_component: bool, vectorized: bool):
         self.function, self.d, self.n = function, d, n
         self.takes_component, self.vectorized = takes_component, vectorized
+        self.finite = True  # whether NaN and infinities are errors
 
     def value(self, point: Array, component: int) -> float:
         """f_i(x), one call."""
         if self.vectorized:
             return float(self.batch(point[None], np.array([component], dtype=np.int64))[0])
         value = self.function(point, component) if self.takes_component else self.function(point)
-        return scalar(value)
+        return scalar(value, finite=self.finite)
 
     def batch(self, points: Array, components: Indices) -> Array:
         """f_i(x) for a batch: one call of a vectorised function."""
         value = self.function(points, components) if self.takes_component else self.function(points)
-        return vector(value, len(points))
+        return vector(value, len(points), finite=self.finite)
 
 
-def scalar(value: Any) -> float:
-    """One finite real number, or `BadValue` with the reason."""
+def scalar(value: Any, *, finite: bool = True) -> float:
+    """One real number (a finite one), or `BadValue` with the reason."""
     if type(value) is float:
         number = value
     else:
@@ -67,7 +68,7 @@ def scalar(value: Any) -> float:
         if array.dtype.kind not in "fiub":
             raise BadValue(f"the function returned {value!r} ({array.dtype}); it must return one real number")
         number = float(array.reshape(()))
-    if number - number != 0.0:
+    if finite and number - number != 0.0:
         raise BadValue(f"the function returned {number!r}; it must return a finite number")
     return number
 
@@ -80,8 +81,8 @@ def _all_finite(numbers: Any) -> bool:
     return finite
 
 
-def vector(value: Any, size: int) -> Array:
-    """``size`` finite real numbers, or `BadValue` with the reason."""
+def vector(value: Any, size: int, *, finite: bool = True) -> Array:
+    """``size`` real numbers (finite ones), or `BadValue` with the reason."""
     if value is None:
         raise BadValue(f"the function returned None; it must return {size} numbers (is a `return` missing?)")
     array = np.asarray(value)
@@ -93,7 +94,7 @@ def vector(value: Any, size: int) -> Array:
     if array.dtype.kind not in "fiub":
         raise BadValue(f"the vectorised function returned dtype {array.dtype}; it must return real numbers")
     numbers = array.astype(np.float64)
-    if not _all_finite(numbers):
+    if finite and not _all_finite(numbers):
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise BadValue(
             f"the function returned {float(numbers[row])} for point {row} of the batch; values must be finite"

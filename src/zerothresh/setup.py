@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,22 @@ def make_task(
             f"take a budget of at least {step + task.reserve}, or fewer directions than q = {estimator.q}"
         )
     return task
+
+
+def costs_of(n: int, cost: Callable[[int], float] | None, max_cost: float | None) -> tuple[Array | None, float | None]:
+    """What a call of each component costs, in the user's currency, and how much may be spent."""
+    if cost is None:
+        if max_cost is not None:
+            raise ValueError("max_cost needs cost: a function from a component's number to what a call of it costs")
+        return None, None
+    if not callable(cost):
+        raise ValueError(f"cost must be a function from a component's number to what a call of it costs, not {cost!r}")
+    prices = np.empty(n)
+    for i in range(n):
+        prices[i] = cost(i)
+        if not (np.isfinite(prices[i]) and prices[i] >= 0):
+            raise ValueError(f"cost({i}) is {prices[i]}; a cost must be a finite number of at least 0")
+    return prices, None if max_cost is None else check.positive("max_cost", max_cost, what=" (the most to spend)")
 
 
 def _feasible(x0: Any, d: int, k: int, constraint: Constraint) -> Array:

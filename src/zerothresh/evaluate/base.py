@@ -41,14 +41,21 @@ class Arrival(NamedTuple):
 class Evaluator(Protocol):
     """Evaluates the missing rows of a plan.
 
-    A generator: what it yields is dealt with (counted, written down) before it asks the same worker
-    for more. ``outstanding`` is the number of calls that were begun and have not been yielded.
+    ``evaluate`` is a generator: what it yields is dealt with (counted, written down) before it asks
+    the same worker for more. ``outstanding`` is the number of calls that were begun and have not been
+    yielded.
     """
 
     outstanding: int
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Yield the values of the row ranges [start, stop) in any order; a `Failure` for a call that failed."""
+
+    def halt(self) -> None:
+        """Begin no more calls: ``evaluate`` yields what is under way, and ends."""
+
+    def drain(self) -> Iterator[Arrival | Failure]:
+        """After ``evaluate`` was broken off: wait for the calls under way, and yield them."""
 
     def close(self) -> None:
         """Let go of what the evaluator started itself."""

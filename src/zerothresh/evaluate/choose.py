@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any
 
 from zerothresh import check
 from zerothresh.evaluate.base import Evaluator
 from zerothresh.evaluate.executor import OnExecutor
+from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.evaluate.serial import Serial
 from zerothresh.problem import Objective
 
@@ -19,14 +20,18 @@ def chunk_for(d: int, chunk: int | None) -> int:
     return max(1, min(1024, (1 << 24) // d))
 
 
-def evaluator_for(objective: Objective, workers: Any, chunk: int | None = None) -> Evaluator:
-    """1: this thread; an int: so many threads; an executor: whatever it runs on."""
+def evaluator_for(
+    objective: Objective, workers: Any, chunk: int | None = None, timeout: float | None = None
+) -> Evaluator:
+    """1: this thread (another one if a call may take too long); an int: so many threads; or an executor."""
     size = chunk_for(objective.d, chunk)
+    if timeout is not None:
+        timeout = check.positive("timeout", timeout, what=" (seconds a call), or None")
     if isinstance(workers, Executor) or (hasattr(workers, "submit") and callable(workers.submit)):
-        width = getattr(workers, "_max_workers", None)
-        return OnExecutor(objective, size, workers, width if isinstance(width, int) and width > 0 else 64, own=False)
+        known = getattr(workers, "_max_workers", None)
+        width = known if isinstance(known, int) and known > 0 else 64
+        return OnExecutor(objective, size, workers, width, own=False, timeout=timeout)
     number = check.count("workers", workers, what=" (threads), or a concurrent.futures.Executor")
-    if number == 1:
+    if number == 1 and timeout is None:
         return Serial(objective, size)
-    pool = ThreadPoolExecutor(number, thread_name_prefix="zerothresh")
-    return OnExecutor(objective, size, pool, number, own=True)
+    return OnExecutor(objective, size, DaemonPool(number), number, own=True, timeout=timeout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from typing import Any
@@ -9,42 +10,80 @@ from typing import Any
 import numpy as np
 
 from zerothresh.evaluate.base import Arrival, Failure, pieces
+from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.plan import Plan
 from zerothresh.problem import Objective
 
 
 class OnExecutor:
-    """At most ``width`` calls under way; the next is begun only when a value has been dealt with."""
+    """At most ``width`` calls under way; the next is begun only when a value has been dealt with.
 
-    def __init__(self, objective: Objective, chunk: int, executor: Executor, width: int, *, own: bool) -> None:
+    A call that takes longer than ``timeout`` seconds is given up: it fails with TimeoutError. A thread
+    of our own that hangs in it is left behind and replaced; what a user's executor does with its
+    worker is the executor's affair.
+    """
+
+    def __init__(
+        self, objective: Objective, chunk: int, executor: Executor, width: int, *, own: bool, timeout: float | None
+    ) -> None:
         self.objective, self.chunk = objective, chunk if objective.vectorized else 1
-        self.executor, self.width, self.own = executor, width, own
+        self.executor, self.width, self.own, self.timeout = executor, width, own, timeout
         self.outstanding = 0
+        self._halted = False
+        self._running: dict[Future[Any], tuple[Plan, int, int, float]] = {}
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         todo = pieces(missing, self.chunk)
-        running: dict[Future[Any], tuple[int, int]] = {}
-        try:
-            more = True
-            while more or running:
-                while more and len(running) < self.width:
-                    piece = next(todo, None)
-                    if piece is None:
-                        more = False
-                        break
-                    running[self._submit(plan, *piece)] = piece
-                    self.outstanding += piece[1] - piece[0]
-                if not running:
+        self._halted = False
+        more = True
+        while True:
+            while more and not self._halted and len(self._running) < self.width:
+                piece = next(todo, None)
+                if piece is None:
+                    more = False
                     break
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=running.__getitem__):
-                    start, stop = running.pop(future)
-                    self.outstanding -= stop - start
-                    yield self._answer(plan, future, start, stop)
-        finally:  # stopped early: what has not begun is taken back and was not a call
-            for future, (start, stop) in running.items():
-                if future.cancel():
-                    self.outstanding -= stop - start
+                future = self._submit(plan, *piece)
+                self._running[future] = plan, *piece, time.monotonic()
+                self.outstanding += piece[1] - piece[0]
+            if not self._running:
+                return
+            yield from self._finished()
+
+    def drain(self) -> Iterator[Arrival | Failure]:
+        self.halt()
+        while self._running:
+            yield from self._finished()
+
+    def halt(self) -> None:
+        self._halted = True
+        for future, (_, start, stop, _) in list(self._running.items()):
+            if future.cancel():  # it had not begun, so it was not a call
+                del self._running[future]
+                self.outstanding -= stop - start
+
+    def _finished(self) -> Iterator[Arrival | Failure]:
+        """Wait for one call at least, or for one that takes too long."""
+        patience = None
+        if self.timeout is not None:
+            oldest = min(begun for _, _, _, begun in self._running.values())
+            patience = max(0.0, oldest + self.timeout - time.monotonic())
+        done, _ = wait(self._running, timeout=patience, return_when=FIRST_COMPLETED)
+        for future in sorted(done, key=lambda f: self._running[f][1]):
+            plan, start, stop, _ = self._running.pop(future)
+            self.outstanding -= stop - start
+            yield self._answer(plan, future, start, stop)
+        if self.timeout is not None and not done:
+            yield from self._overdue(time.monotonic() - self.timeout)
+
+    def _overdue(self, limit: float) -> Iterator[Failure]:
+        for future, (plan, start, stop, begun) in list(self._running.items()):
+            if begun <= limit and not future.done():
+                del self._running[future]
+                self.outstanding -= stop - start
+                if not future.cancel() and isinstance(self.executor, DaemonPool):
+                    self.executor.replace_one()
+                error = TimeoutError(f"the call took longer than timeout = {self.timeout} s and was given up")
+                yield Failure(start, plan.point(start), int(plan.components[start]), error, stop - start)
 
     def _submit(self, plan: Plan, start: int, stop: int) -> Future[Any]:
         components = plan.components[start:stop]

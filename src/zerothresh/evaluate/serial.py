@@ -17,13 +17,16 @@ class Serial:
     def __init__(self, objective: Objective, chunk: int) -> None:
         self.objective, self.chunk = objective, chunk
         self.outstanding = 0
+        self._halted = False
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
-        evaluate = self._batches if self.objective.vectorized else self._points
-        yield from evaluate(plan, missing)
+        self._halted = False
+        return self._batches(plan, missing) if self.objective.vectorized else self._points(plan, missing)
 
     def _batches(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         for start, stop in pieces(missing, self.chunk):
+            if self._halted:
+                return
             points = plan.points(start, stop)
             components = plan.components[start:stop]
             components.flags.writeable = False
@@ -38,17 +41,26 @@ class Serial:
 
     def _points(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         components = plan.components.tolist()
+        value = self.objective.value
         for first, last in missing:
             for row in range(first, last):
+                if self._halted:
+                    return
                 point = plan.point(row)
                 self.outstanding = 1
                 answer: Arrival | Failure
                 try:
-                    answer = Arrival(row, np.array([self.objective.value(point, components[row])]))
+                    answer = Arrival(row, np.array([value(point, components[row])]))
                 except Exception as error:
                     answer = Failure(row, point, components[row], error)
                 self.outstanding = 0
                 yield answer
+
+    def halt(self) -> None:
+        self._halted = True
+
+    def drain(self) -> Iterator[Arrival | Failure]:
+        yield from ()
 
     def close(self) -> None:
         pass

@@ -1,0 +1,55 @@
+"""Threads that can be left behind: a call that hangs does not keep the program from ending."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from queue import SimpleQueue
+from typing import Any
+
+
+class DaemonPool(Executor):
+    """A fixed number of daemon threads; `replace_one` makes up for one that was given up."""
+
+    def __init__(self, workers: int) -> None:
+        self._max_workers = workers
+        self._queue: SimpleQueue[tuple[Future[Any], Callable[..., Any], Any] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run fn(*args) on a thread."""
+        if self._closed:
+            raise RuntimeError("the pool is closed")
+        if len(self._threads) < self._max_workers:
+            self._start()
+        future: Future[Any] = Future()
+        self._queue.put((future, fn, (args, kwargs)))
+        return future
+
+    def replace_one(self) -> None:
+        """A thread hangs in a call that nobody waits for any more: start another."""
+        self._max_workers += 1
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let the threads end after the call they are in; hanging ones are not waited for."""
+        self._closed = True
+        for _ in self._threads:
+            self._queue.put(None)
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._work, name=f"zerothresh-{len(self._threads)}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            future, fn, (args, kwargs) = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+            del item, future, fn, args, kwargs  # no point is kept alive while the thread waits

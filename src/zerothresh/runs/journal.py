@@ -1,0 +1,208 @@
+"""The journal: every value as it arrives, a line with its own checksum, before the next one is asked for."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import threading
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.runs.errors import RunError
+from zerothresh.runs.paths import open_plain, read_plain
+
+Array = NDArray[np.float64]
+
+FSYNC = ("value", "batch", "never")
+_AHEAD = 1 << 18  # bytes of disk that are claimed ahead of need
+_LINE = 107  # bytes that a value takes at the most, in a line of its own
+_LINES = 4096  # values that are under way at the most
+_MOST = 1 << 34  # bytes of a journal that are read at the most
+_FEW = 8  # values a line that are written as decimals; more are written as base64 of their bytes
+_PAUSE = 0.005  # seconds between two syncs of the batch policy
+
+
+@dataclass(frozen=True)
+class ValueLine:
+    """Values of the rows start, start + 1, ... of a round."""
+
+    round: int
+    final: bool  # of F at the result, not of the method's own round
+    start: int
+    values: Array
+
+
+@dataclass(frozen=True)
+class FailureLine:
+    """A call that failed, and how many calls it is charged as."""
+
+    round: int
+    start: int
+    component: int
+    calls: int
+
+
+class Journal:
+    """Appends lines to a file whose space is claimed ahead.
+
+    The space for a round is claimed before the round is asked for: a full disk then stops the run
+    while no value is in hand, and never loses one that has been paid for. Bytes claimed and not yet
+    used are zeros, which the reader takes for the end.
+
+    fsync: "value" waits for the disk after every value; "batch" has a second thread bring each batch
+    to the disk, at most a few milliseconds behind; "never" leaves it to the system. A process that is
+    killed loses nothing under any of them: they differ only in what a power cut can take.
+    """
+
+    def __init__(self, path: Path, fsync: str, end: int = 0) -> None:
+        self.path = path
+        self._fd = open_plain(path, os.O_RDWR | os.O_CREAT)
+        self._end, self._claimed, self._margin = end, end, 0
+        os.ftruncate(self._fd, end)  # cut a torn tail before anything is appended
+        self._each = fsync == "value"
+        self._syncer = Syncer(self._fd) if fsync == "batch" else None
+
+    def claim(self, values: int) -> None:
+        """Make sure that the next values will fit onto the disk, each in a line of its own."""
+        self._margin = _LINE * min(values, _LINES) + 4096
+        self._claim()
+
+    def _claim(self) -> None:
+        if self._end + self._margin <= self._claimed:
+            return
+        size = self._margin + _AHEAD
+        try:
+            os.posix_fallocate(self._fd, self._end, size)
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+        self._claimed = self._end + size
+
+    def values(self, round_: int, final: bool, start: int, values: Array) -> None:
+        """Write values down."""
+        if values.size <= _FEW:
+            text = f"{values.tolist()}".replace("nan", "NaN").replace("inf", "Infinity")
+            body = f'{{"r":{round_},"f":{int(final)},"a":{start},"v":{text}}}'
+        else:
+            packed = base64.b64encode(values.astype("<f8", copy=False).tobytes()).decode()
+            body = f'{{"r":{round_},"f":{int(final)},"a":{start},"b":"{packed}"}}'
+        self._write(body)
+
+    def failure(self, round_: int, start: int, component: int, calls: int) -> None:
+        """Write down that a call failed, so that it stays counted."""
+        self._write(f'{{"r":{round_},"a":{start},"c":{component},"failed":{calls}}}')
+
+    @property
+    def end(self) -> int:
+        """The length of what has been written."""
+        return self._end
+
+    def _write(self, body: str) -> None:
+        data = body.encode()
+        line = b"%08x %b\n" % (zlib.crc32(data), data)
+        done = 0
+        while done < len(line):
+            done += os.pwrite(self._fd, line[done:], self._end + done)
+        self._end += len(line)
+        if self._each:
+            os.fdatasync(self._fd)
+        elif self._syncer is not None:
+            self._syncer.request()
+        self._claim()  # a full disk is found out now that nothing is in hand
+
+    def close(self) -> None:
+        """Give back the claimed space, and bring all to the disk."""
+        if self._syncer is not None:
+            self._syncer.stop()
+        os.ftruncate(self._fd, self._end)
+        if self._each or self._syncer is not None:
+            os.fdatasync(self._fd)
+        os.close(self._fd)
+
+
+class Syncer:
+    """A thread that brings a file to the disk whenever it is asked to, many requests at once."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._wanted, self._stopping = threading.Event(), threading.Event()
+        self._error: OSError | None = None
+        self._thread = threading.Thread(target=self._loop, name="zerothresh-fsync", daemon=True)
+        self._thread.start()
+
+    def request(self) -> None:
+        """Bring what has been written to the disk, soon; raises what went wrong the last time."""
+        if self._error is not None:
+            raise self._error
+        if not self._wanted.is_set():
+            self._wanted.set()
+
+    def _loop(self) -> None:
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                os.fdatasync(self._fd)
+            except OSError as error:
+                self._error = error
+                return
+            self._stopping.wait(_PAUSE)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+        self._wanted.set()
+        self._thread.join()
+
+
+_UNSUPPORTED = {95, 22, 38}  # EOPNOTSUPP, EINVAL, ENOSYS: a file system that cannot claim space
+
+
+def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int, bool]:
+    """The good lines of a journal from a byte on, where they end, and whether more than zeros follow.
+
+    A torn or damaged line ends it.
+    """
+    data = read_plain(path, _MOST)
+    lines: list[ValueLine | FailureLine] = []
+    at = min(begin, len(data))
+    while True:
+        stop = data.find(b"\n", at)
+        body = data[at + 9 : stop]
+        if stop < 0 or data[at + 8 : at + 9] != b" " or data[at : at + 8] != b"%08x" % zlib.crc32(body):
+            return lines, at, bool(data[at:].strip(b"\0"))
+        lines.append(_parse(path, body))
+        at = stop + 1
+
+
+def _parse(path: Path, body: bytes) -> ValueLine | FailureLine:
+    """A line whose checksum is right, and which still may have been crafted."""
+    try:
+        words: Any = json.loads(body)
+        round_, start = words["r"], words["a"]
+        if not (type(round_) is type(start) is int and 0 <= round_ < 1 << 32 and 0 <= start < 1 << 40):
+            raise TypeError
+        if "failed" in words:
+            calls, component = words["failed"], words["c"]
+            if not (type(calls) is type(component) is int and 0 <= calls < 1 << 40 and 0 <= component < 1 << 40):
+                raise TypeError
+            return FailureLine(round_, start, component, calls)
+        if "b" in words:
+            values = np.frombuffer(base64.b64decode(words["b"], validate=True), "<f8").astype(np.float64)
+        else:
+            if type(words["v"]) is not list or any(type(v) not in (int, float) for v in words["v"]):
+                raise TypeError
+            values = np.array(words["v"], dtype=np.float64)
+        if words["f"] not in (0, 1) or not values.size:
+            raise TypeError
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise RunError(f"{path} holds a line that no run writes: {body[:80]!r}; the run is refused") from None
+    return ValueLine(round_, bool(words["f"]), start, values)
