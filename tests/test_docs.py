@@ -1,0 +1,154 @@
+"""Every block of code, every command and every link in the documentation works."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/*.md"))
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+# What a page claims in its comments and words, beyond running.
+CLAIMS = {
+    "README.md": """
+assert result.support.tolist() == [3, 17, 29]
+assert np.allclose(result.x[result.support], [0.8, 0.5, 0.3], atol=0.01)
+assert result.nfev == 3991 and result.success
+assert np.array_equal(again.x, result.x) and again.trace == result.trace
+assert stopped.status is zt.Status.FAILED and stopped.nfev < 4000
+assert stopped.fun < loss(np.zeros(40))
+assert np.array_equal(stopped.x, np.maximum(stopped.x, 0)) and stopped.support.size <= 3
+""",
+}
+
+
+def blocks(page: Path, *languages: str) -> list[str]:
+    """The fenced blocks of a page in these languages."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return [body for language, body in found if language in languages]
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The command lines of a page, as words."""
+    lines = "".join(blocks(page, "sh", "console")).splitlines()
+    return [words for line in lines if (words := shlex.split(line.removeprefix("$ "), comments=True))]
+
+
+COMMANDS = [words for page in PAGES for words in commands(page)]
+OURS = [words for words in COMMANDS if words[0] == "zerothresh"]
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        arguments, cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, "MPLBACKEND": "agg"}
+    )
+    assert done.returncode == 0, f"{shlex.join(arguments)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_the_code_on_the_page_runs(page, tmp_path):
+    # In a process of its own, so that what a page registers does not leak into other tests.
+    script = tmp_path / "page.py"
+    script.write_text("\n".join([*blocks(page, "python"), CLAIMS.get(page.name, "")]))
+    run([sys.executable, "-W", "error", str(script)], tmp_path)
+
+
+def test_claims_belong_to_pages_with_code():
+    assert all(blocks(ROOT / name, "python") for name in CLAIMS)
+
+
+def test_the_readme_shows_the_command():
+    assert {words[1] for words in OURS} >= {"methods", "solve"}
+
+
+@pytest.mark.parametrize("words", OURS, ids=lambda words: " ".join(words[:2]))
+def test_the_commands_on_the_pages_run(words, tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    before = set(tmp_path.iterdir())
+    out = run([str(Path(sys.executable).parent / "zerothresh"), *words[1:]], tmp_path)
+    assert out.strip()
+    if "examples/knobs.py:loss" in words:
+        assert "7 21 38 52" in out
+    if "--out" in words:
+        assert set(tmp_path.iterdir()) - before == {tmp_path / words[words.index("--out") + 1]}
+
+
+def test_all_other_commands_on_the_pages_exist():
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for words in COMMANDS:
+        match words:
+            case ["zerothresh", *_]:
+                pass
+            case ["make", target]:
+                assert target in targets
+            case ["pip", "install", "-e", "."]:
+                pass
+            case ["pip", "install", "-e", package]:
+                assert re.fullmatch(r"\.\[(\w+)\]", package)[1] in extras
+            case ["PYTHONPATH=examples", ".venv/bin/pytest", *_]:
+                pass  # tests/test_own_method.py runs it
+            case _:
+                pytest.fail(f"nothing checks the command {shlex.join(words)!r}")
+
+
+def test_make_run_and_make_test_come_first():
+    first, second = commands(ROOT / "README.md")[:2]
+    assert (first, second) == (["make", "run"], ["make", "test"])
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as links spell them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pages
+def test_links_and_pictures_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pages
+def test_files_that_are_named_exist(page):
+    for name in re.findall(r"`((?:examples|scripts|benchmarks|tests|docs|src)/[\w./]+|\.ci/run)`", page.read_text()):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_table_of_methods_is_complete():
+    import zerothresh as zt
+
+    text = (ROOT / "README.md").read_text()
+    shown = dict(re.findall(r"^\| `([a-z-]+)` \| `(\w+)` \|", text, flags=re.MULTILINE))
+    assert shown == {name: method.__name__ for name, method in zt.methods().items()}
+
+
+def test_the_map_of_files_is_complete():
+    source = ROOT / "src" / "zerothresh"
+    text = (ROOT / "docs" / "design.md").read_text()
+    listed = subprocess.run(["git", "ls-files", "."], cwd=source, capture_output=True, text=True)
+    files = listed.stdout.split() if listed.returncode == 0 else [path.name for path in source.glob("*.py")]
+    parts = {name.split("/")[0] + "/" if "/" in name else name for name in files}
+    missing = {part for part in parts if not part.startswith(("_", "py.")) and f"`{part}`" not in text}
+    assert not missing, f"docs/design.md says nothing of {missing}: give each a line in its table of files"
+
+
+def test_pictures_are_small():
+    pictures = list((ROOT / "docs" / "pictures").iterdir())
+    assert pictures
+    assert all(picture.stat().st_size < 150_000 for picture in pictures)

@@ -1,0 +1,39 @@
+"""The examples run, and show what they say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SHOWN = {
+    "ask_tell.py": ["STOPPED: good enough", "ingredient  4:  1.5", "ingredient 11: -", "ingredient 26:"],
+    "compare_methods.py": ["best support", "FGZOHT", "SARAHSZHT", "picture:"],
+    "knobs.py": ["7   0.500   0.500", "21  -0.400  -0.400", "38   0.300   0.300", "52  -0."],
+    "own_method.py": ["SZOHT(eta=0.5", "HeavyBall(eta=0.5, beta=0.5)", "HeavyBall(eta=0.5, beta=0.8)"],
+}
+
+
+def run(name: str, folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "MPLBACKEND": "agg"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+def test_the_example_runs_and_shows_what_it_says(name, tmp_path):
+    arguments = ["picture.png"] if name == "compare_methods.py" else []
+    out = run(name, tmp_path, *arguments)
+    assert all(piece in out for piece in SHOWN[name]), out
+    assert [path.name for path in tmp_path.iterdir()] == arguments
