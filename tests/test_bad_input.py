@@ -36,7 +36,7 @@ def go(fun=f, x0=6, k=2, **options):
         ({"fun": component, "n": 2.5}, r"n must be a whole number"),
         ({"budget": 0}, r"budget must be at least 1"),
         ({"budget": 1e3}, r"budget must be a whole number of at least 1 .*, not 1000.0"),
-        ({"budget": 11}, r"budget = 11 is too small: the first step of szoht needs 11 calls and 1 more are kept"),
+        ({"budget": 11}, r"budget = 11 is too small: the first step of szoht needs 11 calls, and F at the result 1 more"),
         ({"x0": 0}, r"the dimension d .* must be at least 1"),
         ({"x0": -4}, r"the dimension d .* must be at least 1, .*not -4"),
         ({"x0": 2.5}, r"x0 must be a vector of shape \(d,\) or the dimension d, not of shape \(\)"),

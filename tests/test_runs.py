@@ -226,7 +226,7 @@ def test_a_broken_newest_snapshot_falls_back_to_the_one_before(damage, tmp_path,
     data[len(data) // 2] ^= 0xFF
     broken = {"truncated": data[: len(data) // 2], "empty": b"", "garbage": os.urandom(500), "flipped": data}
     newest.unlink() if damage == "missing" else newest.write_bytes(broken[damage])
-    whole, first, second = Counted(), Counted(201), Counted()
+    whole, second = Counted(), Counted()
     reference = go(whole, method=METHODS[4])
     assert same(go(second, folder, METHODS[4]), reference)
     assert len(second.asked) == len(whole.asked) - 200
@@ -237,7 +237,7 @@ def test_no_good_snapshot_is_refused_and_nothing_is_overwritten(tmp_path, monkey
     for _, path in numbered(folder, SNAPSHOT):
         path.write_bytes(b"junk")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
-    with pytest.raises(RunError, match="no snapshot of .* can be read"):
+    with pytest.raises(RunError, match=r"no snapshot of .* can be read"):
         go(Counted(), folder, METHODS[4])
     assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
 
@@ -245,7 +245,7 @@ def test_no_good_snapshot_is_refused_and_nothing_is_overwritten(tmp_path, monkey
 def test_a_torn_tail_is_cut_before_appending(tmp_path):
     with pytest.raises(Stop):
         go(Counted(100), tmp_path / "a")
-    (_, journal), *_ = numbered(tmp_path / "a", JOURNAL)
+    *_, (_, journal) = numbered(tmp_path / "a", JOURNAL)
     _, end, _ = read_journal(journal)
     whole = Counted()
     reference = go(whole)
@@ -460,7 +460,7 @@ def test_a_crafted_snapshot_runs_no_code_and_takes_no_memory(arrays, tmp_path):
 
 def test_a_packed_snapshot_is_refused_before_it_unfolds(tmp_path):
     npz(tmp_path / "s.npz", {"meta": np.zeros(10_000_000)}, zipfile.ZIP_DEFLATED)
-    with pytest.raises(RunError, match="declares more than it holds|is packed"):
+    with pytest.raises(RunError, match=r"declares more than it holds|is packed"):
         snapshot.read(tmp_path / "s.npz")
 
 
@@ -515,7 +515,7 @@ def test_a_crafted_journal_line_with_a_right_checksum_is_refused(body, tmp_path)
     with pytest.raises(Stop):
         go(Counted(1), tmp_path / "a")
     (tmp_path / "a" / "journal-0000000000.jsonl").write_bytes(b"%08x %b\n" % (zlib.crc32(body), body))
-    with pytest.raises(RunError, match="journal|no run writes"):
+    with pytest.raises(RunError, match=r"journal|no run writes"):
         go(Counted(), tmp_path / "a")
 
 
@@ -539,7 +539,7 @@ def test_a_linked_journal_or_snapshot_is_refused(tmp_path, monkeypatch):
     other = tmp_path / "b"
     with pytest.raises(Stop):
         go(Counted(60), other)
-    (_, journal), *_ = numbered(other, JOURNAL)
+    *_, (_, journal) = numbered(other, JOURNAL)
     journal.rename(tmp_path / "j")
     journal.symlink_to(tmp_path / "j")
     with pytest.raises(RunError, match="is a link"):

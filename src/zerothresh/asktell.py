@@ -69,6 +69,7 @@ class Optimizer:
             raise ValueError("x0 must be the start, or the dimension d as a whole number, not None")
         components = 1 if n is None else check.count("n", n, what=" (the number of components)")
         self.on_nan = check.one_of("on_nan", on_nan, ("stop", "worst", "retry"))
+        self._costs, self._max_cost = costs_of(components, cost, max_cost)
         folder = None if run is None else Run(run, fsync=fsync)
         try:
             self.task: Task = make_task(
@@ -82,12 +83,13 @@ class Optimizer:
                 estimator=estimator,
                 seed=folder.stored_seed() if folder is not None and seed is None else seed,
                 monitored=monitor is not None,
+                prices=self._costs,
+                max_cost=self._max_cost,
                 bounds=bounds,
                 include=include,
                 exclude=exclude,
                 groups=groups,
             )
-            self._costs, self._max_cost = costs_of(components, cost, max_cost)
             self.monitor = monitor
             self.search: Search = begin(self.task)
             self.trace = Trace()
@@ -337,7 +339,7 @@ class Optimizer:
             self.finish(Status.CONVERGED, f"the method has nothing more to ask after {search.nit} steps")
             return
         plan = self._plan(probes)
-        kept = f" ({task.reserve} are kept for F at the result)" if task.reserve else ""
+        kept = f" (kept for F at the result: {task.reserve})" if task.reserve else ""
         if self.nfev + plan.calls + task.reserve > task.budget:
             made = f"{self.nfev} of {task.budget} have been made"
             self.finish(

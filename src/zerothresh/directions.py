@@ -54,6 +54,10 @@ _SUPPORTS = 1 << 24  # added to a tag, the next purpose: the stream that chooses
 class Block(Protocol):
     """q directions."""
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that it holds."""
+
     def displace(self, theta: Array, mu: float, out: Array) -> None:
         """Write the points theta + mu u_l into the rows of ``out``, (q, d)."""
 
@@ -103,6 +107,7 @@ class DenseBlock:
 
     def __init__(self, directions: Array) -> None:
         self.directions = directions
+        self.nbytes = directions.nbytes
 
     def displace(self, theta: Array, mu: float, out: Array) -> None:
         np.multiply(self.directions, mu, out=out)
@@ -119,6 +124,7 @@ class SparseBlock:
 
     def __init__(self, d: int, indices: NDArray[np.int64], values: Array) -> None:
         self.d, self.indices, self.values = d, indices, values
+        self.nbytes = indices.nbytes + values.nbytes
 
     def displace(self, theta: Array, mu: float, out: Array) -> None:
         displaced_sparse(out, theta, mu, self.indices, self.values)
@@ -138,6 +144,7 @@ class StreamedBlock:
         self.orthogonal = family == "orthogonal"
         self.scale = np.full(q, d**-0.5) if family == "rademacher" else None  # 1 / ||z_l||
         self._triangle: Array | None = None
+        self.nbytes = 8 * q * (q + 1)
 
     def displace(self, theta: Array, mu: float, out: Array) -> None:
         if self.orthogonal:

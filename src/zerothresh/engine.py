@@ -169,8 +169,9 @@ def iterate(
         try:
             for _ in _steps(optimizer, evaluator, faults):
                 yield optimizer.progress()
-            if optimizer.failure is not None:  # a generator has no result to put a status into
-                raise RuntimeError(optimizer.result().message) from optimizer.failure.error
+            result = optimizer.result()
+            if not result.success:  # a generator has no result to put a status into
+                raise RuntimeError(result.message) from (None if result.failure is None else result.failure.error)
         finally:
             evaluator.close()
 

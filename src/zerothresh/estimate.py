@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.directions import Block
 from zerothresh.plan import Indices, Plan, Probes
 
 Array = NDArray[np.float64]
@@ -78,9 +80,11 @@ class Answers:
     def memorise(self) -> Memory:
         """Remember the gradients of all n components, which this round asked for at its first point."""
         places = range(len(self.components))
+        tags = np.array([self._plan.tag(0, place) for place in places], dtype=np.int64)
+        self._keep(tags)
         return Memory(
             rounds=np.full(len(places), self._plan.round, dtype=np.int64),
-            tags=np.array([self._plan.tag(0, place) for place in places], dtype=np.int64),
+            tags=tags,
             coefficients=self.coefficients[0].copy(),
             mean=self.mean(),
         )
@@ -94,9 +98,24 @@ class Answers:
         for (round_, tag), rows in where.items():
             total = memory.coefficients[rows].sum(axis=0)
             if total.any():
-                out += self._plan.recall(round_, tag).combine(total)
+                out += self._recall(round_, tag).combine(total)
         out /= len(components)
         return out
+
+    def _recall(self, round_: int, tag: int) -> Block:
+        """A block of an earlier round: kept if there is room, drawn again if not."""
+        block = _recent.get(self._name(round_, tag))
+        return self._plan.recall(round_, tag) if block is None else block
+
+    def _keep(self, tags: Indices) -> None:
+        """Keep blocks of this round for the memory, as long as there is room."""
+        for tag in np.unique(tags).tolist():
+            block = self._plan.held(tag)
+            if block is not None:
+                _recent.put(self._name(self._plan.round, tag), block)
+
+    def _name(self, round_: int, tag: int) -> tuple[object, ...]:
+        return self._plan.key, self._plan.estimator, self._plan.d, round_, tag
 
     def refresh(self, memory: Memory, places: Indices) -> Memory:
         """Replace the rows of the components at these places of the request by what this round saw."""
@@ -114,7 +133,36 @@ class Answers:
         rounds[j] = self._plan.round
         tags[j] = [self._plan.tag(0, int(place)) for place in places]
         coefficients[j] = self.coefficients[0, places]
+        self._keep(tags[j])
         return replace(memory, rounds=rounds, tags=tags, coefficients=coefficients, mean=mean)
+
+
+class _Recent:
+    """The blocks that memories have used last, as many as fit into 64 MiB."""
+
+    room = 1 << 26
+
+    def __init__(self) -> None:
+        self._blocks: OrderedDict[Any, Block] = OrderedDict()
+        self._size = 0
+
+    def get(self, name: Any) -> Block | None:
+        block = self._blocks.get(name)
+        if block is not None:
+            self._blocks.move_to_end(name)
+        return block
+
+    def put(self, name: Any, block: Block) -> None:
+        if name in self._blocks or block.nbytes > self.room // 16:
+            return
+        self._blocks[name] = block
+        self._size += block.nbytes
+        while self._size > self.room:
+            _, oldest = self._blocks.popitem(last=False)
+            self._size -= oldest.nbytes
+
+
+_recent = _Recent()
 
 
 @dataclass(frozen=True)

@@ -214,6 +214,10 @@ class Plan:
             block = self._blocks[tag] = self.recall(self.round, tag)
         return block
 
+    def held(self, tag: int) -> Block | None:
+        """A block of this round if it is at hand."""
+        return self._blocks.get(tag)
+
     def recall(self, round: int, tag: int) -> Block:
         """A direction block of any round."""
         if tag >= TAG_LIMIT:

@@ -122,16 +122,17 @@ def known(task: Task, search: Search, point: Array, value: float) -> Search:
     return search
 
 
-def first_step_calls(task: Task, rounds: int = 16) -> int:
-    """How many calls pass before the first step has been made: the rounds are gone through with zeros."""
-    search, total = begin(task), 0
+def first_step(task: Task, prices: Array | None = None, rounds: int = 16) -> tuple[int, float]:
+    """How many calls pass before the first step has been made, and their price: rounds gone through with zeros."""
+    search, calls, price = begin(task), 0, 0.0
     for _ in range(rounds):
         probes = next_probes(task, search)
         if probes is None:
             break
         plan = plan_of(task, probes, search.round)
-        total += plan.calls
+        calls += plan.calls
+        price += 0.0 if prices is None else float(prices[plan.components].sum())
         search = advance(task, search, plan, np.zeros(plan.calls))
         if search.nit:
             break
-    return total
+    return calls, price

@@ -13,7 +13,7 @@ from zerothresh import check
 from zerothresh.methods.base import make, name_of
 from zerothresh.plan import Estimator
 from zerothresh.randomness import key_of, seed_of
-from zerothresh.search import Task, first_step_calls
+from zerothresh.search import Task, first_step
 from zerothresh.threshold import Constraint
 
 Array = NDArray[np.float64]
@@ -57,6 +57,8 @@ def make_task(
     estimator: Estimator | None,
     seed: Any,
     monitored: bool,
+    prices: Array | None,
+    max_cost: float | None,
     bounds: Any,
     include: Any,
     exclude: Any,
@@ -93,9 +95,16 @@ def make_task(
         key=key_of(number),
     )
     with np.errstate(all="ignore"):
-        step = first_step_calls(task)
+        step, price = first_step(task, prices)
+    if prices is not None and max_cost is not None:
+        price += float(prices.sum()) if task.reserve else 0.0
+        if price > max_cost:
+            raise ValueError(
+                f"max_cost = {max_cost:g} is too small: the first step of {name_of(made)}, and F at the result, "
+                f"cost {price:g}; take a max_cost of at least that"
+            )
     if step + task.reserve > budget:
-        kept = f" and {task.reserve} more are kept for F at the result" if task.reserve else ""
+        kept = f", and F at the result {task.reserve} more" if task.reserve else ""
         raise ValueError(
             f"budget = {budget} is too small: the first step of {name_of(made)} needs {step} calls{kept}; "
             f"take a budget of at least {step + task.reserve}, or fewer directions than q = {estimator.q}"

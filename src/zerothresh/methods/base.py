@@ -67,9 +67,12 @@ def register(name: str) -> Callable[[M], M]:
     return add
 
 
+_PAPER = ("fgzoht", "szoht", "pm-szht", "p-saga-szht", "saga-szht", "lsvrg-szht", "vr-szht", "sarah-szht")
+
+
 def methods() -> dict[str, type]:
-    """All methods by name."""
-    return dict(_registered)
+    """All methods by name: the paper's, then the others as they were registered."""
+    return {name: _registered[name] for name in dict.fromkeys((*_PAPER, *_registered)) if name in _registered}
 
 
 def name_of(method: Any) -> str:
@@ -83,7 +86,7 @@ def name_of(method: Any) -> str:
 def make(method: Any, options: dict[str, Any] | None = None) -> Method:
     """A method from an instance, or from a name (or class) and its hyper-parameters."""
     if isinstance(method, str):
-        check.one_of("method", method.lower().replace("_", "-"), _registered)
+        check.one_of("method", method.lower().replace("_", "-"), methods())
         method = _registered[method.lower().replace("_", "-")]
     if isinstance(method, type):
         name = next((n for n, m in _registered.items() if m is method), method.__name__)
@@ -95,7 +98,8 @@ def make(method: Any, options: dict[str, Any] | None = None) -> Method:
         if missing:
             raise ValueError(
                 f"{name} needs {' and '.join(missing)}: pass an instance, "
-                f"method=zt.{method.__name__}({', '.join(f'{m}=...' for m in missing)})"
+                f"method=zt.{method.__name__}({', '.join(f'{m}=...' for m in missing)}), or the name with "
+                f"options={{{', '.join(f'{m!r}: ...' for m in missing)}}}"
             )
         made: Method = method(**(options or {}))
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from zerothresh import check
 from zerothresh.estimate import Answers
@@ -29,6 +30,8 @@ class SZOHT:
     >>> SZOHT(eta=0.1).batch
     1
     """
+
+    has_floor: ClassVar[bool] = True  # with a constant eta it ends at a distance from the optimum
 
     eta: float
     batch: int = 1

@@ -28,7 +28,7 @@ def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> 
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in {"meta": words, **arrays}.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
+                np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
     part = path.with_name(f"{path.name}.part")
     part.unlink(missing_ok=True)
     fd = open_plain(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)

@@ -1,0 +1,318 @@
+"""Faults of the objective, and budgets in other currencies."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import zerothresh as zt
+from zerothresh.runs.failures import Failures
+
+PROBLEM = zt.problems.ridge(seed=0)
+
+
+def value(x, i):
+    return PROBLEM.values(x[None], np.array([i]))[0]
+
+
+class Flaky:
+    """Misbehaves at some calls."""
+
+    fingerprint = "flaky"
+
+    def __init__(self, when, act):
+        self.when, self.act, self.calls = set(when), act, 0
+        self.lock = threading.Lock()
+
+    def __call__(self, x, i):
+        with self.lock:
+            self.calls += 1
+            mine = self.calls
+        return self.act() if mine in self.when else value(x, i)
+
+
+def raises():
+    raise ConnectionError("the line is busy")
+
+
+def go(fun=value, **options):
+    made = {
+        "n": 10,
+        "budget": 500,
+        "method": zt.SZOHT(0.02),
+        "seed": 3,
+        "estimator": zt.Estimator(q=3, mu=1e-3),
+        "backoff": 0,
+    }
+    return zt.minimize(fun, 5, 2, **{**made, **options})
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_retried_call_changes_nothing_but_the_bill(workers):
+    plain = go()
+    flaky = Flaky({3, 50, 51, 52, 300}, raises)
+    result = go(flaky, retries=3, workers=workers, budget=505)
+    assert result.success
+    assert np.array_equal(result.x, plain.x)
+    assert result.nfev == flaky.calls == plain.nfev + 5
+
+
+def test_retries_run_out_and_the_words_say_how_often_it_was_tried():
+    result = go(Flaky(range(20, 99), raises), retries=2)
+    assert result.status is zt.Status.FAILED
+    assert "the line is busy" in result.message
+    assert "3 times" in result.message
+    assert result.nfev == 22
+
+
+def test_retries_never_exceed_the_budget():
+    flaky = Flaky(range(2, 10_000, 2), raises)
+    result = go(flaky, retries=10**6, budget=120)
+    assert result.status is zt.Status.BUDGET
+    assert result.nfev == flaky.calls <= 120
+    endless = Flaky(range(20, 10**6), raises)
+    result = go(endless, retries=10**6, budget=120)
+    assert result.status is zt.Status.BUDGET
+    assert "calls that failed used it up" in result.message
+    assert result.nfev == endless.calls <= 120
+
+
+def test_a_wait_before_each_retry_of_one_call(monkeypatch):
+    waits = []
+    monkeypatch.setattr("zerothresh.engine.time.sleep", waits.append)
+
+    class Stubborn:
+        """One point fails four times."""
+
+        def __init__(self):
+            self.bad, self.left = None, 4
+
+        def __call__(self, x, i):
+            self.bad = x.tobytes() if self.bad is None else self.bad
+            if x.tobytes() == self.bad and self.left:
+                self.left -= 1
+                raise OSError("not yet")
+            return value(x, i)
+
+    assert go(Stubborn(), retries=4, backoff=0.5).success
+    assert waits == [0.5, 1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_call_that_hangs_is_given_up_and_made_again(workers):
+    hung = threading.Event()
+
+    def hangs():
+        hung.wait(20)
+        return 0.0
+
+    flaky = Flaky({7, 200}, hangs)
+    begun = time.monotonic()
+    result = go(flaky, timeout=0.15, retries=1, workers=workers)
+    assert result.success
+    assert time.monotonic() - begun < 5
+    assert np.array_equal(result.x, go(budget=498).x) or result.nfev == 500
+    stopped = go(Flaky({7}, hangs), timeout=0.1)
+    hung.set()
+    assert stopped.status is zt.Status.FAILED
+    assert "TimeoutError: the call took longer than timeout = 0.1 s" in stopped.message
+
+
+def test_nan_stops_or_is_made_again_or_counts_as_the_worst():
+    nan = lambda: float("nan")
+    assert go(Flaky({40}, nan)).status is zt.Status.BAD_VALUE
+    assert go(Flaky({40}, nan), retries=3).status is zt.Status.BAD_VALUE  # only on_nan="retry" makes it again
+    again = go(Flaky({40}, nan), retries=3, on_nan="retry")
+    assert again.success
+    worst = Flaky({1, 40, 300}, nan)
+    result = go(worst, on_nan="worst")
+    assert result.success
+    assert worst.calls == result.nfev <= 500
+    assert np.isfinite(result.fun)
+    infinite = go(Flaky({40}, lambda: float("inf")), on_nan="worst")
+    assert infinite.success
+
+
+def test_the_worst_value_does_not_depend_on_the_workers_or_on_a_crash(tmp_path):
+    def holes(x, i):
+        nonlocal seen
+        hole = int(abs(x[0]) * 1e7) % 97 == 1
+        seen += hole
+        return float("nan") if hole else value(x, i)
+
+    seen = 0
+    holes.fingerprint = "holes"
+    alone = go(holes, on_nan="worst")
+    assert seen > 0
+    assert alone.nfev > 250
+    assert np.array_equal(alone.x, go(holes, on_nan="worst", workers=4).x)
+    calls = 0
+
+    def dies(x, i):
+        nonlocal calls
+        calls += 1
+        if calls in (100, 180):
+            raise SystemExit
+        return holes(x, i)
+
+    dies.fingerprint = "holes"
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            go(dies, on_nan="worst", run=tmp_path / "a")
+    assert np.array_equal(alone.x, go(dies, on_nan="worst", run=tmp_path / "a").x)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_failure_is_recorded_and_leaves_a_run_that_goes_on(workers, tmp_path):
+    plain = go()
+    flaky = Flaky({120}, raises)
+    stopped = go(flaky, run=tmp_path / "a", workers=workers, budget=501)
+    assert stopped.status is zt.Status.FAILED
+    (record,) = Failures(tmp_path / "a").read()
+    assert record["error"] == "ConnectionError: the line is busy"
+    assert "in raises" in record["traceback"]
+    assert 0 <= record["component"] < 10
+    assert np.frombuffer(base64.b64decode(record["point"])).tolist() == stopped.failure.point.tolist()
+    assert record["time"]
+    resumed = go(flaky, run=tmp_path / "a", workers=workers, budget=501)
+    assert np.array_equal(resumed.x, plain.x)
+    assert resumed.nfev == flaky.calls == plain.nfev + 1  # the failed one is charged, and no other is made again
+
+
+def test_long_points_of_failures_go_into_files_of_their_own(tmp_path):
+    def fails(x):
+        raise ValueError("no")
+
+    zt.minimize(fails, 20_000, 5, budget=100, method=zt.SZOHT(0.1), seed=0, run=tmp_path / "a")
+    (record,) = Failures(tmp_path / "a").read()
+    point = np.load(tmp_path / "a" / record["point_file"], allow_pickle=False)
+    assert point.shape == (20_000,)
+
+
+def test_failures_stay_counted_through_crashes_and_snapshots(tmp_path, monkeypatch):
+    monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda self: True)
+    flaky = Flaky({5, 30, 60, 61, 200}, raises)
+    dead = [80, 150, 250]
+
+    def sometimes(x, i):
+        if flaky.calls + 1 in dead:
+            dead.remove(flaky.calls + 1)
+            raise SystemExit
+        return flaky(x, i)
+
+    sometimes.fingerprint = "sometimes"
+    for _ in range(3):
+        with pytest.raises(SystemExit):
+            go(sometimes, retries=2, run=tmp_path / "a", budget=520)
+    result = go(sometimes, retries=2, run=tmp_path / "a", budget=520)
+    assert result.nfev == flaky.calls
+    assert len(Failures(tmp_path / "a").read()) == 5
+    again = go(sometimes, retries=2, run=tmp_path / "a", budget=520)
+    assert again.nfev == result.nfev
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_ctrl_c_leaves_a_run_that_goes_on(workers, tmp_path):
+    plain = go()
+
+    def interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        return 0.0
+
+    asked = []
+
+    class Kept(Flaky):
+        def __call__(self, x, i):
+            with self.lock:
+                asked.append((x.tobytes(), i))
+            return super().__call__(x, i)
+
+    flaky = Kept({120}, interrupts)
+    flaky.fingerprint = "kept"
+    stopped = go(flaky, run=tmp_path / "a", workers=workers)
+    assert stopped.status is zt.Status.INTERRUPTED
+    flaky.when = set()
+    if workers == 1:
+        resumed = go(flaky, run=tmp_path / "a", workers=workers)
+        assert np.array_equal(resumed.x, plain.x)
+        assert len(asked) - len(set(asked)) <= 1
+
+
+def test_time_that_is_up_ends_the_session_and_the_run_goes_on(tmp_path):
+    def slow(x, i):
+        time.sleep(0.002)
+        return value(x, i)
+
+    slow.fingerprint = "slow"
+    sessions = 0
+    while True:
+        result = go(slow, run=tmp_path / "a", max_time=0.2)
+        sessions += 1
+        if result.status is not zt.Status.TIME:
+            break
+        assert result.success
+        assert "max_time = 0.2 s have passed after" in result.message
+    assert sessions > 2
+    assert np.array_equal(result.x, go().x)
+    assert result.nfev == go().nfev
+
+
+def test_cost_is_a_budget_of_its_own():
+    price = lambda i: 2.5 if i < 5 else 1.0
+    paid = 0.0
+
+    def priced(x, i):
+        nonlocal paid
+        paid += price(i)
+        return value(x, i)
+
+    for limit in (60.0, 100.0, 333.0):
+        paid = 0.0
+        result = go(priced, cost=price, max_cost=limit)
+        assert result.status is zt.Status.COST
+        assert result.success
+        assert result.spent == pytest.approx(paid)
+        assert paid <= limit
+        assert "the cost limit is reached" in result.message
+    roomy = go(priced, cost=price, max_cost=1e9)
+    assert roomy.status is zt.Status.BUDGET
+    assert roomy.spent > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"retries": -1}, "retries must be at least 0"),
+        ({"backoff": -1}, "backoff must be a finite number above 0 .*or 0"),
+        ({"timeout": 0}, "timeout must be a finite number above 0"),
+        ({"on_nan": "ignore"}, "on_nan must be one of 'stop', 'worst', 'retry'"),
+        ({"max_time": 0}, "max_time must be a finite number above 0"),
+        ({"max_cost": 3}, "max_cost needs cost"),
+        ({"cost": 3}, "cost must be a function"),
+        ({"cost": lambda i: -1.0, "max_cost": 3}, r"cost\(0\) is -1.0; a cost must be a finite number of at least 0"),
+        ({"cost": lambda i: 1.0, "max_cost": -3}, "max_cost must be a finite number above 0"),
+        ({"cost": lambda i: 1.0, "max_cost": 3}, "max_cost = 3 is too small"),
+        ({"fsync": "always", "run": "x"}, "fsync must be one of 'value', 'batch', 'never'"),
+    ],
+)
+def test_wrong_settings_are_refused(options, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=words):
+        go(**options)
+
+
+def test_sessions_are_told_apart(tmp_path):
+    flaky = Flaky({120}, raises)
+    go(flaky, run=tmp_path / "a")
+    go(flaky, run=tmp_path / "a")
+    lines = [json.loads(line) for line in (tmp_path / "a" / "sessions.jsonl").read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["begin", "end", "begin", "end"]
+    assert [line["status"] for line in lines if "status" in line] == ["FAILED", "BUDGET"]
