@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test test-all lint bench clean help
+.PHONY: run test test-all chaos lint bench clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge
 	$(BIN)/zerothresh reproduce ridge --out report/ridge
@@ -14,6 +14,9 @@ test: $(READY)  ## the tests, in a few minutes
 
 test-all: $(READY)  ## the slow tests too
 	$(BIN)/pytest -q -n 2 -m ''
+
+chaos: $(READY)  ## kill 120 runs at random instants, and count what was lost (minutes)
+	$(BIN)/python tests/chaos.py
 
 lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/ruff check .

@@ -9,9 +9,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from zerothresh.runs.journal import read as read_journal
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/*.md"))
@@ -27,6 +31,12 @@ assert np.array_equal(again.x, result.x) and again.trace == result.trace
 assert stopped.status is zt.Status.FAILED and stopped.nfev < 4000
 assert stopped.fun < loss(np.zeros(40))
 assert np.array_equal(stopped.x, np.maximum(stopped.x, 0)) and stopped.support.size <= 3
+assert kept.success and kept.nfev <= 2000 and np.array_equal(kept.x, same.x) and kept.nfev == same.nfev
+assert kept.nfev < more.nfev <= 4000 and more.support.tolist() == [3, 17, 29] and more.fun < kept.fun
+""",
+    "runs.md": """
+assert first.status is second.status is zt.Status.COST
+assert first.success and first.spent <= 900 < second.spent <= 2000 and second.fun < first.fun
 """,
 }
 
@@ -43,8 +53,13 @@ def commands(page: Path) -> list[list[str]]:
     return [words for line in lines if (words := shlex.split(line.removeprefix("$ "), comments=True))]
 
 
+def ours(page: Path) -> list[list[str]]:
+    """Those of our own command."""
+    return [words for words in commands(page) if words[0] == "zerothresh"]
+
+
 COMMANDS = [words for page in PAGES for words in commands(page)]
-OURS = [words for words in COMMANDS if words[0] == "zerothresh"]
+OURS = [words for page in PAGES for words in ours(page)]
 
 
 def run(arguments: list[str], folder: Path) -> str:
@@ -64,23 +79,44 @@ def test_the_code_on_the_page_runs(page, tmp_path):
 
 
 def test_claims_belong_to_pages_with_code():
-    assert all(blocks(ROOT / name, "python") for name in CLAIMS)
+    assert set(CLAIMS) <= {page.name for page in PAGES if blocks(page, "python")}
 
 
 def test_the_readme_shows_the_command():
-    assert {words[1] for words in OURS} >= {"methods", "solve"}
+    assert {words[1] for words in OURS} >= {"methods", "solve", "show", "export"}
 
 
-@pytest.mark.parametrize("words", OURS, ids=lambda words: " ".join(words[:2]))
-def test_the_commands_on_the_pages_run(words, tmp_path):
+@pytest.mark.parametrize("page", [page for page in PAGES if ours(page)], ids=lambda page: page.name)
+def test_the_commands_on_the_page_run_one_after_the_other(page, tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-    before = set(tmp_path.iterdir())
-    out = run([str(Path(sys.executable).parent / "zerothresh"), *words[1:]], tmp_path)
-    assert out.strip()
-    if "examples/knobs.py:loss" in words:
-        assert "7 21 38 52" in out
-    if "--out" in words:
-        assert set(tmp_path.iterdir()) - before == {tmp_path / words[words.index("--out") + 1]}
+    for words in ours(page):
+        before = set(tmp_path.iterdir())
+        out = run([str(Path(sys.executable).parent / "zerothresh"), *words[1:]], tmp_path)
+        assert out.strip()
+        if words[1] in ("solve", "show"):
+            assert "7 21 38 52" in out
+        named = [value for option, value in pairwise(words) if option in ("--out", "--run", "--trace", "--best")]
+        assert set(tmp_path.iterdir()) - before == {tmp_path / Path(name).parts[0] for name in named}
+    assert np.flatnonzero(np.load(tmp_path / "best.npy")).tolist() == [7, 21, 38, 52]
+
+
+def test_the_line_of_a_journal_on_the_page_is_one(tmp_path):
+    (line,) = re.findall(r"^[0-9a-f]{8} \{.*\}$", (ROOT / "docs" / "runs.md").read_text(), flags=re.MULTILINE)
+    (tmp_path / "journal").write_text(f"{line}\n")
+    (found,), _, torn = read_journal(tmp_path / "journal")
+    assert (found.round, found.final, found.start, found.values.tolist(), torn) == (12, False, 7, [0.3125], False)
+
+
+def test_the_files_of_a_run_folder_are_all_on_the_page(tmp_path):
+    names = re.findall(r"^\| `([\w.-]+)` \|", (ROOT / "docs" / "runs.md").read_text(), flags=re.MULTILINE)
+    patterns = [re.compile(re.escape(name).replace("R", r"\d+")) for name in names]
+    command = shlex.split(
+        "solve examples/knobs.py:loss --dim 60 -k 4 --components 20 --budget 900 --method szoht --set eta=0.1"
+    )
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    run([str(Path(sys.executable).parent / "zerothresh"), *command, "--run", "a", "--out", "r.json"], tmp_path)
+    left = [path.name for path in (tmp_path / "a").iterdir() if not any(p.fullmatch(path.name) for p in patterns)]
+    assert not left
 
 
 def test_all_other_commands_on_the_pages_exist():

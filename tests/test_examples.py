@@ -15,6 +15,11 @@ SHOWN = {
     "compare_methods.py": ["best support", "FGZOHT", "SARAHSZHT", "picture:"],
     "knobs.py": ["7   0.500   0.500", "21  -0.400  -0.400", "38   0.300   0.300", "52  -0."],
     "own_method.py": ["SZOHT(eta=0.5", "HeavyBall(eta=0.5, beta=0.5)", "HeavyBall(eta=0.5, beta=0.8)"],
+    "resume.py": [
+        "signal 9 in call 700: 699 values had arrived",
+        "1293 calls were made: 1992 in all, and 1992 in a run",
+        "the same to the bit: True",
+    ],
 }
 
 

@@ -232,6 +232,16 @@ def test_a_broken_newest_snapshot_falls_back_to_the_one_before(damage, tmp_path,
     assert len(second.asked) == len(whole.asked) - 200
 
 
+def test_a_broken_snapshot_does_not_take_the_place_of_a_good_one(tmp_path, monkeypatch):
+    reference = go(Counted(), method=METHODS[4])
+    folder = die(tmp_path, monkeypatch, death=100)
+    for death in (20, 20, 20, 20):  # each time the newest breaks, and a little progress is made
+        numbered(folder, SNAPSHOT)[-1][1].write_bytes(b"junk")
+        with pytest.raises(Stop):
+            go(Counted(death), folder, METHODS[4])
+    assert same(go(Counted(), folder, METHODS[4]), reference)
+
+
 def test_no_good_snapshot_is_refused_and_nothing_is_overwritten(tmp_path, monkeypatch):
     folder = die(tmp_path, monkeypatch)
     for _, path in numbered(folder, SNAPSHOT):

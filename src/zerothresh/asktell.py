@@ -16,7 +16,7 @@ from zerothresh.keeper import Keeper
 from zerothresh.plan import Estimator, Plan, Probes
 from zerothresh.problem import BadValue, vector
 from zerothresh.result import MonitorFailed, Progress, Result, Status
-from zerothresh.runs import Run
+from zerothresh.runs import Run, stored_seed
 from zerothresh.search import Search, Task, advance, begin, known, mean, next_probes, plan_of
 from zerothresh.setup import costs_of, dimension_of, make_task
 from zerothresh.threshold import Diverged
@@ -70,26 +70,26 @@ class Optimizer:
         components = 1 if n is None else check.count("n", n, what=" (the number of components)")
         self.on_nan = check.one_of("on_nan", on_nan, ("stop", "worst", "retry"))
         self._costs, self._max_cost = costs_of(components, cost, max_cost)
+        self.task: Task = make_task(
+            x0,
+            k,
+            d=d,
+            n=components,
+            budget=budget,
+            method=method,
+            options=options,
+            estimator=estimator,
+            seed=stored_seed(run) if seed is None else seed,
+            monitored=monitor is not None,
+            prices=self._costs,
+            max_cost=self._max_cost,
+            bounds=bounds,
+            include=include,
+            exclude=exclude,
+            groups=groups,
+        )
         folder = None if run is None else Run(run, fsync=fsync)
         try:
-            self.task: Task = make_task(
-                x0,
-                k,
-                d=d,
-                n=components,
-                budget=budget,
-                method=method,
-                options=options,
-                estimator=estimator,
-                seed=folder.stored_seed() if folder is not None and seed is None else seed,
-                monitored=monitor is not None,
-                prices=self._costs,
-                max_cost=self._max_cost,
-                bounds=bounds,
-                include=include,
-                exclude=exclude,
-                groups=groups,
-            )
             self.monitor = monitor
             self.search: Search = begin(self.task)
             self.trace = Trace()

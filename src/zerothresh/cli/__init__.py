@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from zerothresh.cli.export import export
 from zerothresh.cli.methods import list_methods
 from zerothresh.cli.reproduce import reproduce
+from zerothresh.cli.show import show
 from zerothresh.cli.solve import EXAMPLE, solve
 
 app = typer.Typer(
@@ -21,6 +23,10 @@ app = typer.Typer(
 )
 app.command("methods")(list_methods)
 app.command("solve", epilog=EXAMPLE, no_args_is_help=True)(solve)
+app.command("show", epilog="Example: zerothresh show runs/a", no_args_is_help=True)(show)
+app.command(
+    "export", epilog="Example: zerothresh export runs/a --trace trace.csv --best best.npy", no_args_is_help=True
+)(export)
 app.add_typer(reproduce, name="reproduce")
 
 

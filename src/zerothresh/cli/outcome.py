@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 
-from zerothresh.cli.say import own_traceback
+from zerothresh.cli import outputs
+from zerothresh.cli.say import own_traceback, print_rows
 from zerothresh.files import write as write_file
 from zerothresh.methods import name_of
 from zerothresh.result import Result
@@ -19,7 +21,7 @@ from zerothresh.result import Result
 _MOST_SHOWN = 12  # coordinates of the support in the summary
 
 
-def as_json(result: Result, objective: str, k: int, seconds: float) -> str:
+def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | None = None) -> str:
     """The result as JSON; vectors by their non-zeros, and null for what is not a number."""
     from zerothresh import __version__
 
@@ -41,6 +43,7 @@ def as_json(result: Result, objective: str, k: int, seconds: float) -> str:
         "method": {"name": name_of(result.method), **_fields(result.method)},
         "estimator": _fields(result.estimator),
         "seconds": round(seconds, 3),
+        "run": None if run is None else str(run),
         "failure": _failure(result),
     }
     # A line a key, so that people can read it and a support of thousands does not fill a page.
@@ -48,13 +51,28 @@ def as_json(result: Result, objective: str, k: int, seconds: float) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def write(result: Result, objective: str, k: int, seconds: float, out: Path | None, trace: Path | None) -> bool:
+def write(
+    result: Result, objective: str, k: int, seconds: float, run: Path | None, out: Path | None, trace: Path | None
+) -> bool:
     """Write the files; what cannot be written goes to the standard output, for the calls are paid for."""
-    texts = {out: as_json(result, objective, k, seconds), trace: result.trace.to_csv()}
     written = True
-    for path, text in texts.items():
+    made: dict[Path | None, Callable[[], str]] = {
+        out: lambda: as_json(result, objective, k, seconds, run),
+        trace: result.trace.to_csv,  # reads the rows of earlier sessions from the run folder
+    }
+    for path, make in made.items():
         if path is None:
             continue
+        try:
+            text = make()
+        except (OSError, ValueError) as error:
+            written = False
+            typer.echo(
+                f"zerothresh: {path} could not be written: the run's own trace.csv is broken ({error})", err=True
+            )
+            continue
+        if run is not None:
+            outputs.note(run, path, text)
         try:
             write_file(path, text)
         except OSError as error:
@@ -66,10 +84,6 @@ def write(result: Result, objective: str, k: int, seconds: float, out: Path | No
 
 def show(result: Result, k: int, seconds: float, out: Path | None) -> None:
     """The summary."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     some = " ".join(map(str, result.support[:_MOST_SHOWN]))
     more = " ..." if result.support.size > _MOST_SHOWN else ""
     rows = {
@@ -85,12 +99,7 @@ def show(result: Result, k: int, seconds: float, out: Path | None) -> None:
     }
     if out is not None:
         rows["result"] = str(out)
-    table = Table(show_header=False, title=name_of(result.method), title_justify="left", box=None, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows.items():
-        table.add_row(name, Text(value))
-    Console().print(table)
+    print_rows(name_of(result.method), rows)
 
 
 def _sparse(x: Any) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""How the command speaks: one sentence for bad input, the user's own traceback, exit codes."""
+"""How the command speaks: one sentence for bad input, the user's own traceback, tables, exit codes."""
 
 from __future__ import annotations
 
@@ -56,6 +56,24 @@ def own_traceback(error: BaseException) -> str:
     while frame is not None and any(part in frame.tb_frame.f_code.co_filename for part in _INTERNAL):
         frame = frame.tb_next
     return "".join(traceback.format_exception(type(error), error, frame))
+
+
+def print_rows(title: str, rows: dict[str, str]) -> None:
+    """A table of names and values. Control characters are shown as ?, for a value may come from a stranger's file."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, title=Text(_printable(title)), title_justify="left", box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, Text(_printable(value)))
+    Console().print(table)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def _show_warning(

@@ -1,8 +1,18 @@
 """Run folders: a run that is killed goes on where it stopped, and no value is paid for twice."""
 
 from zerothresh.runs.errors import RunError
-from zerothresh.runs.folder import Recovered, Run
+from zerothresh.runs.folder import Recovered, Run, stored_seed
 from zerothresh.runs.identity import fingerprint, identity_of
 from zerothresh.runs.journal import FSYNC, FailureLine, ValueLine
 
-__all__ = ["FSYNC", "FailureLine", "Recovered", "Run", "RunError", "ValueLine", "fingerprint", "identity_of"]
+__all__ = [
+    "FSYNC",
+    "FailureLine",
+    "Recovered",
+    "Run",
+    "RunError",
+    "ValueLine",
+    "fingerprint",
+    "identity_of",
+    "stored_seed",
+]

@@ -62,19 +62,13 @@ class Run:
         self._journal: Journal | None = None
         self._tail: tuple[Path, int, int] | None = None  # the journal to go on with: path, its round, its end
         self._base = 0  # the round of the newest snapshot
+        self._broken: list[Path] = []
         self._cost = 0.0
         self._last = time.monotonic()
         self.failures = Failures(self.folder)
         self.sessions = Sessions(self.folder)
 
     # Opening.
-
-    def stored_seed(self) -> int | None:
-        """The seed of the run that the folder holds."""
-        if not os.path.lexists(self.folder / "run.json"):
-            return None
-        seed = read_words(self.folder)["identity"].get("seed")
-        return seed if type(seed) is int and seed >= 0 else None
 
     def recover(self, identity: dict[str, Any], budget: int) -> Recovered:
         """What is known of this run; a folder of another run is refused."""
@@ -112,6 +106,7 @@ class Run:
                         raise RunError(f"{path} is of round {meta.get('round')!r}")
                 except RunError as error:
                     reasons.append(str(error))
+                    self._broken.append(path)
                     continue
             elif reasons and not (journals and journals[0][0] == 0):
                 raise RunError(f"no snapshot of {self.folder} can be read: {'; '.join(reasons)}")
@@ -164,6 +159,10 @@ class Run:
                 self._journal.close()
             self._journal, self._tail = None, None
         self._base = number
+        while self._broken:  # they must not take the place of a good one
+            broken = self._broken.pop()
+            if broken.name != f"snapshot-{number:010d}.npz":
+                broken.unlink(missing_ok=True)
         kept = [n for n, _ in numbered(self.folder, SNAPSHOT)][-2:]
         oldest = 0 if len(kept) < 2 else kept[0]
         for pattern in (SNAPSHOT, JOURNAL):
@@ -180,6 +179,14 @@ class Run:
                 self._journal.close()
             self._journal = None
         self._lock.release()
+
+
+def stored_seed(folder: str | os.PathLike[str] | None) -> int | None:
+    """The seed of the run that a folder holds, if it holds one."""
+    if folder is None or not os.path.lexists(Path(folder) / "run.json"):
+        return None
+    seed = read_words(Path(folder))["identity"].get("seed")
+    return seed if type(seed) is int and seed >= 0 else None
 
 
 def read_words(folder: Path) -> dict[str, Any]:
