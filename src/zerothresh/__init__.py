@@ -27,10 +27,10 @@ from zerothresh.methods import (
 from zerothresh.plan import Estimator, Probes
 from zerothresh.problem import Problem
 from zerothresh.result import Progress, Result, Status
+from zerothresh.runs import RunError
 from zerothresh.threshold import hard_threshold
 from zerothresh.trace import Trace
-
-__version__ = "0.1.0"
+from zerothresh.version import __version__
 
 __all__ = [
     "FGZOHT",
@@ -53,8 +53,10 @@ __all__ = [
     "Problem",
     "Progress",
     "Result",
+    "RunError",
     "Status",
     "Trace",
+    "__version__",
     "hard_threshold",
     "iterate",
     "methods",

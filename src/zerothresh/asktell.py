@@ -16,7 +16,7 @@ from zerothresh.keeper import Keeper
 from zerothresh.plan import Estimator, Plan, Probes
 from zerothresh.problem import BadValue, vector
 from zerothresh.result import MonitorFailed, Progress, Result, Status
-from zerothresh.runs import Run, stored_seed
+from zerothresh.runs import FSYNC, Run, RunError, stored_seed
 from zerothresh.search import Search, Task, advance, begin, known, mean, next_probes, plan_of
 from zerothresh.setup import costs_of, dimension_of, make_task
 from zerothresh.threshold import Diverged
@@ -69,6 +69,7 @@ class Optimizer:
             raise ValueError("x0 must be the start, or the dimension d as a whole number, not None")
         components = 1 if n is None else check.count("n", n, what=" (the number of components)")
         self.on_nan = check.one_of("on_nan", on_nan, ("stop", "worst", "retry"))
+        check.one_of("fsync", fsync, FSYNC)
         self._costs, self._max_cost = costs_of(components, cost, max_cost)
         self.task: Task = make_task(
             x0,
@@ -108,9 +109,11 @@ class Optimizer:
             self._next()
             if self._keeper is not None:
                 self._keeper.replay()
-        except BaseException:
+        except BaseException as error:
             if folder is not None:
                 folder.close()
+                if isinstance(error, OSError):
+                    raise RunError(f"the run folder {run} cannot be used: {error.strerror or error}") from None
             raise
 
     # What the user sees.

@@ -191,6 +191,9 @@ class Keeper:
 
     def close(self) -> None:
         """Let go of the folder."""
+        if not self._ended and self._finalizer.alive:
+            with suppress(OSError, ReferenceError):
+                self._run.sessions.end(self._optimizer.nfev, "CLOSED", "closed before its end; it can go on")
         self._finalizer()
 
     # The trace, which only grows, is kept in a file of its own.
@@ -220,7 +223,7 @@ class Keeper:
             done = 0
             while done < len(text):
                 done += os.pwrite(fd, text[done:], self._flushed_bytes + done)
-            os.fdatasync(fd)
+            os.fsync(fd)
         finally:
             os.close(fd)
         self._flushed_rows, self._flushed_bytes = len(trace), self._flushed_bytes + len(text)

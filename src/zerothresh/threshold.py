@@ -97,7 +97,7 @@ class Constraint:
         groups: Sequence[int] | None = None,
     ) -> None:
         self.d, self.k = d, k
-        self.box = _box(d, bounds)
+        self.bounds = self.box = _box(d, bounds)  # as given; and with the excluded coordinates
         self.include = _indices("include", include, d)
         self.exclude = _indices("exclude", exclude, d)
         self.groups = _groups(groups, d)

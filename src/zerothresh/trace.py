@@ -127,7 +127,7 @@ class Trace:
 
     def resume(self, path: Path, size: int, rows: int, changes: int, support: Indices) -> None:
         """Go on after ``rows`` rows that are in the first ``size`` bytes of a file."""
-        self._earlier = (path, size) if rows else None
+        self._earlier = (path.absolute(), size) if rows else None
         self._count, self.support_changes = rows, changes
         self._last = support.tobytes() if rows else b"?"
 
@@ -136,9 +136,9 @@ class Trace:
         if self._earlier is None:
             return
         path, size = self._earlier
-        self._earlier = None
         with open(path, encoding="ascii", newline="") as file:
             earlier = list(csv.reader(io.StringIO(file.read(size))))
+        self._earlier = None
         new, begun = self._rows, self._supports
         self._rows = [(int(s), int(f), int(h), float(v) if v else np.nan) for s, f, h, v, _ in earlier] + new
         self._supports = [(at, _indices(row[4])) for at, row in enumerate(earlier) if row[4]]

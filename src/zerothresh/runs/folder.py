@@ -20,8 +20,9 @@ from zerothresh.runs.identity import compare
 from zerothresh.runs.journal import FSYNC, FailureLine, Journal, ValueLine
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.lock import Lock
-from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered, read_plain
+from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered, read_plain, sync_folder
 from zerothresh.runs.sessions import Sessions
+from zerothresh.version import __version__
 
 SCHEMA = 1
 SHARE = 0.02  # of the run's time that snapshots may take
@@ -87,10 +88,9 @@ class Run:
         return self._newest(words["budget"])
 
     def _describe(self, identity: dict[str, Any], budget: int) -> None:
-        from zerothresh import __version__
-
         words = {"schema": SCHEMA, "zerothresh": __version__, "identity": identity, "budget": budget}
         files.write(self.folder / "run.json", json.dumps(words, indent=1) + "\n")
+        sync_folder(self.folder)
 
     def _newest(self, budget: int) -> Recovered:
         """The newest good snapshot and the journals since."""
@@ -140,6 +140,8 @@ class Run:
                 self._tail = self.folder / f"journal-{self._base:010d}.jsonl", self._base, 0
             path, _, end = self._tail
             self._journal = Journal(path, self.fsync, end)
+            if end == 0 and self.fsync != "never":
+                sync_folder(self.folder)  # a power cut must not take the name of a file whose content is safe
         return self._journal
 
     def due(self) -> bool:

@@ -16,7 +16,7 @@ from zerothresh.search import Task
 def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
     """Method, parameters, seed, start and problem, in words that JSON can keep."""
     constraint = task.constraint
-    box = None if constraint.box is None else [constraint.box.low, constraint.box.high]
+    box = None if constraint.bounds is None else [constraint.bounds.low, constraint.bounds.high]
     return {
         "method": name_of(task.method),
         "options": plain(task.method),
@@ -28,6 +28,7 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
         "start": digest(task.theta0),
         "bounds": plain(box),
         "include": plain(constraint.include),
+        "exclude": plain(constraint.exclude),
         "groups": plain(constraint.groups),
         "monitored": task.reserve == 0,
         "problem": problem,
@@ -98,6 +99,6 @@ def compare(folder: Any, stored: dict[str, Any], now: dict[str, Any]) -> None:
 
 
 def _sentence(folder: Any, name: str, old: Any, new: Any) -> str:
-    hidden = name in ("x0", "bounds", "include", "groups")  # kept as digests, which say nothing to a reader
+    hidden = name in ("x0", "bounds", "include", "exclude", "groups")  # kept as digests, which say nothing to a reader
     what = f"another {name}" if hidden else f"{name} = {old!r}, not {new!r}"
     return f"the run in {folder} was made with {what}: go on with the same arguments, or name another folder"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import mmap
 import os
@@ -24,8 +25,12 @@ FSYNC = ("value", "batch", "never")
 _AHEAD = 1 << 18  # bytes of disk that are claimed ahead of need
 _LINE = 107  # bytes that a value takes at the most, in a line of its own
 _LINES = 4096  # values that are under way at the most
-_MOST = 1 << 34  # bytes of a journal that are read at the most
+_MOST = 1 << 30  # bytes of a journal that are read at the most
 _PAUSE = 0.05  # seconds between two syncs of the batch policy
+
+
+_UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # by file systems that cannot claim space
+_sync = getattr(os, "fdatasync", os.fsync)
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,8 @@ class Journal:
         size = self._margin + _AHEAD
         try:
             os.posix_fallocate(self._fd, self._end, size)
-        except OSError as error:
-            if error.errno not in _UNSUPPORTED:
+        except (OSError, AttributeError) as error:
+            if isinstance(error, OSError) and error.errno not in _UNSUPPORTED:
                 raise
             self._margin = 0  # a file system that cannot claim space: lines are written the plain way
             return
@@ -128,7 +133,7 @@ class Journal:
                 done += os.pwrite(self._fd, line[done:], self._end + done)
         self._end = end
         if self._each:
-            os.fdatasync(self._fd)
+            _sync(self._fd)
         elif self._syncer is not None:
             self._syncer.request()
         if end + self._margin > self._claimed:
@@ -141,7 +146,7 @@ class Journal:
         self._unmap()
         os.ftruncate(self._fd, self._end)
         if self._each or self._syncer is not None:
-            os.fdatasync(self._fd)
+            _sync(self._fd)
         os.close(self._fd)
 
 
@@ -172,7 +177,7 @@ class Syncer:
             if self._stopping.is_set():
                 return
             try:
-                os.fdatasync(self._fd)
+                _sync(self._fd)
             except OSError as error:
                 self._error = error
                 return
@@ -183,9 +188,6 @@ class Syncer:
         self._stopping.set()
         self._wanted.set()
         self._thread.join()
-
-
-_UNSUPPORTED = {95, 22, 38}  # EOPNOTSUPP, EINVAL, ENOSYS: a file system that cannot claim space
 
 
 def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int, bool]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import socket
 import time
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system
+    fcntl = None  # type: ignore[assignment]
 
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.paths import open_plain
@@ -24,12 +28,14 @@ class Lock:
     """
 
     def __init__(self, folder: Path) -> None:
+        if fcntl is None:
+            raise RunError("run folders need POSIX file locks, which this system does not have")
         self._name = str(folder.resolve())
         if self._name in _held:
             raise RunError(f"the run {folder} is open already in this process: close that optimiser first")
         self._fd = open_plain(folder / "lock", os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take()
         except OSError as error:
             holder = _holder(self._fd)
             os.close(self._fd)
@@ -44,6 +50,17 @@ class Lock:
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, json.dumps(words).encode() + b"\n", 0)
 
+    def _take(self) -> None:
+        """Take the lock; for a moment somebody may only be looking who holds it."""
+        for last in (False,) * 20 + (True,):
+            try:
+                fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError as error:
+                if last or error.errno not in (errno.EACCES, errno.EAGAIN):
+                    raise
+                time.sleep(0.01)
+
     def release(self) -> None:
         """Let go of the run."""
         if self._name in _held:
@@ -56,11 +73,11 @@ def holder_of(folder: Path) -> str | None:
     if str(folder.resolve()) in _held:
         return f"process {os.getpid()} (this one)"
     try:
-        fd = open_plain(folder / "lock", os.O_RDWR)
+        fd = open_plain(folder / "lock", os.O_RDONLY)
     except (OSError, RunError):
         return None
     try:
-        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return _holder(fd)
     finally:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from zerothresh.runs.errors import RunError
 
+_GUARD = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if os.name == "posix" else 0
+
 SNAPSHOT = re.compile(r"snapshot-(\d{10})\.npz")
 JOURNAL = re.compile(r"journal-(\d{10})\.jsonl")
 
@@ -17,7 +19,7 @@ JOURNAL = re.compile(r"journal-(\d{10})\.jsonl")
 def open_plain(path: Path, flags: int) -> int:
     """A descriptor of a plain file; links, pipes and devices are refused."""
     try:
-        fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        fd = os.open(path, flags | _GUARD, 0o644)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
             raise RunError(f"{path} is a link; a run folder holds plain files only, so it is not opened") from None
