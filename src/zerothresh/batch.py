@@ -28,6 +28,7 @@ class OpenRound:
     def take(self, start: int, values: Array) -> bool:
         """Note values; True if all of the round are there."""
         calls = self.plan.calls
+        self._batch = None  # also lets go of the points: a batch and its round hold each other
         if values.size == calls:
             self.values, self.told = values, calls
             return True
@@ -37,7 +38,6 @@ class OpenRound:
         self.values[start:stop] = values
         self._known[start:stop] = True
         self.told += values.size
-        self._batch = None
         return self.told == calls
 
     def known(self, rows: Indices) -> NDArray[np.bool_]:

@@ -27,6 +27,7 @@ from zerothresh.kernels import (
     combine_dense,
     combine_sparse,
     combine_streamed,
+    displaced_dense,
     displaced_mixed,
     displaced_sparse,
     displaced_streamed,
@@ -98,7 +99,8 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
         fill_normals(dense.reshape(-1), *stream)
     if family == "orthogonal":
         orthonormal(dense, d)
-    normalise(dense)
+    else:
+        normalise(dense)
     return DenseBlock(dense)
 
 
@@ -110,8 +112,7 @@ class DenseBlock:
         self.nbytes = directions.nbytes
 
     def displace(self, theta: Array, mu: float, out: Array) -> None:
-        np.multiply(self.directions, mu, out=out)
-        out += theta
+        displaced_dense(out, theta, mu, self.directions)
 
     def combine(self, coefficients: Array) -> Array:
         out = np.zeros(self.directions.shape[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -215,7 +214,7 @@ def _steps(
         if time.monotonic() >= deadline:
             _time_is_up(optimizer, faults)
             return
-        missing, tried, stepped = current.missing(), Counter[int](), False
+        missing, tried, stepped = current.missing(), dict[int, int](), False
         while missing and optimizer.open_round is current:
             try:
                 stepped, failures, late = _evaluate(optimizer, evaluator, missing, faults, tried, deadline, tick)
@@ -243,7 +242,7 @@ def _evaluate(
     evaluator: Evaluator,
     missing: list[tuple[int, int]],
     faults: Faults,
-    tried: Counter[int],
+    tried: dict[int, int],
     deadline: float,
     tick: Callable[[], None],
 ) -> tuple[bool, list[Failure], bool]:
@@ -261,7 +260,7 @@ def _evaluate(
         else:
             optimizer.fail(answer)
             failures.append(answer)
-            tried[answer.row] += 1
+            tried[answer.row] = tried.get(answer.row, 0) + 1
             if not faults.may_retry(answer.error, tried[answer.row]):
                 evaluator.halt()
         if deadline != np.inf and time.monotonic() >= deadline:

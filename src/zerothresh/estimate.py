@@ -11,9 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.directions import Block
+from zerothresh.jit import kernel
 from zerothresh.plan import Indices, Plan, Probes
 
 Array = NDArray[np.float64]
+
+
+@kernel
+def _differences(table: Any, scale: float, out: Any) -> None:
+    """out_l = (f(theta + mu u_l) - f(theta)) d / (q mu), for each point and component."""
+    for p in range(table.shape[0]):
+        for c in range(table.shape[1]):
+            for l in range(out.shape[2]):
+                out[p, c, l] = (table[p, c, l + 1] - table[p, c, 0]) * scale
 
 
 class Answers:
@@ -36,7 +46,8 @@ class Answers:
         self.at_points: Array | None
         if estimator.difference == "forward":
             self.at_points = table[:, :, 0]  # f_i(theta), (points, components)
-            self.coefficients = (table[:, :, 1:] - table[:, :, :1]) * scale  # eq. (3)
+            self.coefficients = np.empty((*shape, estimator.q))
+            _differences(table, scale, self.coefficients)  # eq. (3)
         else:
             self.at_points = None
             plus, minus = table[:, :, : estimator.q], table[:, :, estimator.q :]

@@ -60,21 +60,28 @@ def remove(row: Any, unit: Any) -> None:
 def orthonormal(rows: Any, size: int) -> None:
     """Make the rows orthonormal, ``size`` at a time, by Gram-Schmidt.
 
-    A row that loses much of its length to the others goes through it twice, which is enough
-    (Giraud, Langou and Rozloznik, 2005).
+    A row that loses more than half of its length to the others goes through it twice, which is
+    enough (Giraud, Langou and Rozloznik, 2005).
     """
+    short = rows.shape[1] < 16  # plain loops: calls would cost more than the work
     for start in range(0, rows.shape[0], size):
         for i in range(start, min(start + size, rows.shape[0])):
-            row = rows[i]
-            before = np.sqrt(dot(row, row))
+            before = dot(rows[i], rows[i])
             for _ in range(4):
                 for j in range(start, i):
-                    remove(row, rows[j])
-                after = np.sqrt(dot(row, row))
-                scale = 1.0 / after
-                for j in range(row.size):
-                    row[j] *= scale
-                if after > 0.7 * before:
+                    if short:
+                        c = 0.0
+                        for l in range(rows.shape[1]):
+                            c += rows[i, l] * rows[j, l]
+                        for l in range(rows.shape[1]):
+                            rows[i, l] -= c * rows[j, l]
+                    else:
+                        remove(rows[i], rows[j])
+                after = dot(rows[i], rows[i])
+                scale = 1.0 / np.sqrt(after)
+                for l in range(rows.shape[1]):
+                    rows[i, l] *= scale
+                if after > 0.25 * before:
                     break
                 before = 1.0
 
@@ -193,6 +200,14 @@ def combine_sparse(out: Any, coefficients: Any, indices: Any, values: Any) -> No
     for i in range(indices.shape[0]):
         for j in range(indices.shape[1]):
             out[indices[i, j]] += coefficients[i] * values[i, j]
+
+
+@kernel
+def displaced_dense(points: Any, theta: Any, mu: float, rows: Any) -> None:
+    """points_i = theta + mu rows_i."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            points[i, j] = theta[j] + mu * rows[i, j]
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +71,7 @@ class Estimator:
                 "leave s2 out, or take another family"
             )
 
-    @property
+    @cached_property
     def calls(self) -> int:
         """Calls of f_i that one estimate costs."""
         return self.q + 1 if self.difference == "forward" else 2 * self.q
@@ -168,6 +169,29 @@ class Box:
         return np.clip(points - excess, self.low, self.high)
 
 
+class Buffers:
+    """Large arrays for points, used again once nobody holds them: fresh memory costs more than filling it."""
+
+    def __init__(self) -> None:
+        self._held: list[Array] = []
+
+    def empty(self, rows: int, d: int) -> Array:
+        """An array of this shape, with anything in it."""
+        if rows * d < _LARGE:
+            return np.empty((rows, d))
+        for array in self._held:
+            # held by this list, by the loop and by the question itself: no plan, batch or view of a user's
+            if array.shape == (rows, d) and sys.getrefcount(array) == 3:
+                array.flags.writeable = True
+                return array
+        array = np.empty((rows, d))
+        self._held = [*self._held[-1:], array]
+        return array
+
+
+_LARGE = 1 << 17  # numbers from which an array is worth keeping
+
+
 class Plan:
     """The queries of one round: a function of the probes, the estimator, the key and the round.
 
@@ -176,17 +200,31 @@ class Plan:
     """
 
     def __init__(
-        self, probes: Probes, estimator: Estimator, d: int, *, key: int, round: int, box: Box | None = None
+        self,
+        probes: Probes,
+        estimator: Estimator,
+        d: int,
+        *,
+        key: int,
+        round: int,
+        box: Box | None = None,
+        buffers: Buffers | None = None,
     ) -> None:
         self.probes, self.estimator, self.d = probes, estimator, d
-        self.key, self.round, self.box = key, round, box
+        self.key, self.round, self.box, self._buffers = key, round, box, buffers
         self.calls = probes.calls(estimator)
+        self._components: Indices | None = None
         self._group: tuple[tuple[int, int], Array] | None = None
         self._blocks: dict[int, Block] = {}
 
-    @cached_property
+    @property
     def components(self) -> Indices:
         """The component of each row."""
+        if self._components is None:
+            self._components = self._expand()
+        return self._components
+
+    def _expand(self) -> Indices:
         probes = self.probes
         gradients = np.repeat(probes.components, self.estimator.calls)
         if len(probes.points) != 1:
@@ -231,7 +269,7 @@ class Plan:
         if self._group is not None and self._group[0] == (point, tag):
             return self._group[1]
         e, theta, block = self.estimator, self.probes.points[point], self.block(tag)
-        points = np.empty((e.calls, self.d))
+        points = np.empty((e.calls, self.d)) if self._buffers is None else self._buffers.empty(e.calls, self.d)
         if e.difference == "forward":
             points[0] = theta
             block.displace(theta, e.mu, points[1:])
@@ -248,6 +286,8 @@ class Plan:
         """The points of rows start .. stop - 1, read-only."""
         stop = self.calls if stop is None else min(stop, self.calls)
         probes, calls, count = self.probes, self.estimator.calls, len(self.probes.components)
+        if start == 0 and stop == calls == self.calls and count == 1:  # one estimate is all
+            return self._request(0, self.tag(0, 0))
         last = calls * count * len(probes.points)  # where plain values begin
         pieces: list[Array] = []
         row = start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Method
-from zerothresh.plan import Estimator, Plan, Probes
+from zerothresh.plan import Buffers, Estimator, Plan, Probes
 from zerothresh.randomness import Stream
 from zerothresh.threshold import Constraint, HardThreshold
 
@@ -32,6 +32,7 @@ class Task:
     reserve: int  # calls kept for F at the result
     seed: int
     key: int
+    buffers: Buffers = field(default_factory=Buffers, repr=False, compare=False)
 
     @property
     def d(self) -> int:
@@ -65,7 +66,8 @@ def next_probes(task: Task, search: Search) -> Probes | None:
 
 def plan_of(task: Task, probes: Probes, round: int) -> Plan:
     """The queries that answer the probes."""
-    return Plan(probes, task.estimator, task.d, key=task.key, round=round, box=task.constraint.box)
+    box, buffers = task.constraint.box, task.buffers
+    return Plan(probes, task.estimator, task.d, key=task.key, round=round, box=box, buffers=buffers)
 
 
 def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
