@@ -63,9 +63,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".journal-") as scratch:
         where = Path(scratch)
         for fun, words, budgets in (
-            (many, "trivial, vectorised", {5: 400_000, 3072: 12_000}),
-            (one, "trivial, a point a call", {5: 60_000, 3072: 12_000}),
-            (slow, "1 ms a call", {5: 1500, 3072: 1500}),
+            (many, "trivial, vectorised", {5: 2_000_000, 3072: 60_000}),
+            (one, "trivial, a point a call", {5: 300_000, 3072: 60_000}),
+            (slow, "1 ms a call", {5: 3000, 3072: 3000}),
         ):
             for d, budget in budgets.items():
                 seconds(fun, d, budget // 2, None, "never")  # compile

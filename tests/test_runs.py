@@ -210,12 +210,12 @@ def test_snapshots_stay_within_their_share_of_the_time(tmp_path, monkeypatch):
         spent.append(time.monotonic() - start)
 
     monkeypatch.setattr("zerothresh.runs.folder.Run.save", timed)
+    monkeypatch.setattr("zerothresh.runs.folder.SHARE", 0.05)  # a short run, and still some snapshots
     start = time.monotonic()
     go(lambda x, i: float(x @ x), tmp_path / "a", budget=40_000)
     whole = time.monotonic() - start
     assert len(spent) > 2
-    # the first one has no cost to go by, and the last one is always written
-    assert sum(spent[1:-1]) < 0.1 * whole
+    assert sum(spent[1:-1]) < 0.15 * whole  # the first goes by a guess, and the last is always written
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "garbage", "missing", "flipped"])
@@ -504,15 +504,15 @@ def test_a_snapshot_of_another_shape_is_refused(change, words, tmp_path, monkeyp
 @pytest.mark.parametrize(
     "body",
     [
-        b'{"r":0,"f":0,"a":999999,"v":[1.0]}',
-        b'{"r":77,"f":0,"a":0,"v":[1.0]}',
-        b'{"r":0,"f":0,"a":0,"v":[]}',
-        b'{"r":0,"f":0,"a":0,"v":["x"]}',
-        b'{"r":0,"f":0,"a":-1,"v":[1.0]}',
+        b'{"r":0,"f":0,"a":999999,"b":"AAAAAAAA8D8="}',
+        b'{"r":77,"f":0,"a":0,"b":"AAAAAAAA8D8="}',
+        b'{"r":0,"f":0,"a":0,"b":""}',
+        b'{"r":0,"f":0,"a":0,"b":7}',
+        b'{"r":0,"f":0,"a":-1,"b":"AAAAAAAA8D8="}',
         b'{"r":0,"f":0,"a":0,"b":"%%%"}',
         b'{"r":0,"f":0,"a":0,"b":"AAAA"}',
-        b'{"r":0,"f":0,"a":0,"v":[NaN]}',
-        b'{"r":true,"f":0,"a":0,"v":[1.0]}',
+        b'{"r":0,"f":0,"a":0,"b":"AAAAAAAA+H8="}',
+        b'{"r":true,"f":0,"a":0,"b":"AAAAAAAA8D8="}',
         b'{"r":0,"a":0,"c":99,"failed":1}',
         b'{"r":0,"a":0,"c":0,"failed":-1}',
         b"[1]",

@@ -245,7 +245,7 @@ class Optimizer:
         current = self._open
         assert current is not None
         if journal and self._keeper is not None:
-            self._keeper.values(start, values)
+            self._keeper.values(self.search.round, self._final, start, values)
         return self._complete(current) if current.take(start, values) else False
 
     def fail(self, failure: Failure) -> None:

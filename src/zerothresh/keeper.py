@@ -126,10 +126,12 @@ class Keeper:
         """Claim the disk space for what is missing of a round."""
         self._run.journal().claim(current.plan.calls - current.told)
 
-    def values(self, start: int, values: Array) -> None:
+    def values(self, round_: int, final: bool, start: int, values: Array) -> None:
         """Write values of the open round down."""
-        optimizer = self._optimizer
-        self._run.journal().values(optimizer.search.round, optimizer.is_final, start, values)
+        journal = self._run.open_journal
+        if journal is None:
+            journal = self._run.journal()
+        journal.values(round_, final, start, values)
 
     def failure(self, failure: Failure) -> None:
         """Write a failure down."""
@@ -223,7 +225,8 @@ class Keeper:
             done = 0
             while done < len(text):
                 done += os.pwrite(fd, text[done:], self._flushed_bytes + done)
-            os.fsync(fd)
+            if self._run.fsync != "never":
+                os.fsync(fd)
         finally:
             os.close(fd)
         self._flushed_rows, self._flushed_bytes = len(trace), self._flushed_bytes + len(text)

@@ -25,7 +25,7 @@ from zerothresh.runs.sessions import Sessions
 from zerothresh.version import __version__
 
 SCHEMA = 1
-SHARE = 0.02  # of the run's time that snapshots may take
+SHARE = 0.005  # of the run's time that snapshots may take, so that all of a run folder stays within 2 %
 _MOST_WORDS = 1 << 20
 
 
@@ -60,11 +60,11 @@ class Run:
             self._lock = Lock(self.folder)
         except OSError as error:
             raise RunError(f"the run folder {self.folder} cannot be used: {error.strerror}") from None
-        self._journal: Journal | None = None
+        self.open_journal: Journal | None = None  # the journal, once something has been written
         self._tail: tuple[Path, int, int] | None = None  # the journal to go on with: path, its round, its end
         self._base = 0  # the round of the newest snapshot
         self._broken: list[Path] = []
-        self._cost = 0.0
+        self._cost = 0.005  # seconds that a snapshot takes: a guess, until one has been written
         self._last = time.monotonic()
         self.failures = Failures(self.folder)
         self.sessions = Sessions(self.folder)
@@ -135,14 +135,14 @@ class Run:
 
     def journal(self) -> Journal:
         """The journal that follows the newest snapshot."""
-        if self._journal is None:
+        if self.open_journal is None:
             if self._tail is None:
                 self._tail = self.folder / f"journal-{self._base:010d}.jsonl", self._base, 0
             path, _, end = self._tail
-            self._journal = Journal(path, self.fsync, end)
+            self.open_journal = Journal(path, self.fsync, end)
             if end == 0 and self.fsync != "never":
                 sync_folder(self.folder)  # a power cut must not take the name of a file whose content is safe
-        return self._journal
+        return self.open_journal
 
     def due(self) -> bool:
         """Whether a snapshot would stay within its share of the run's time."""
@@ -155,11 +155,11 @@ class Run:
         same = self._tail is not None and self._tail[1] == number  # no round since the last snapshot
         if same:
             meta = {**meta, "journal_bytes": self.journal().end}
-        snapshot.write(self.folder / f"snapshot-{number:010d}.npz", meta, arrays)
+        snapshot.write(self.folder / f"snapshot-{number:010d}.npz", meta, arrays, sync=self.fsync != "never")
         if not same:
-            if self._journal is not None:
-                self._journal.close()
-            self._journal, self._tail = None, None
+            if self.open_journal is not None:
+                self.open_journal.close()
+            self.open_journal, self._tail = None, None
         self._base = number
         while self._broken:  # they must not take the place of a good one
             broken = self._broken.pop()
@@ -176,10 +176,10 @@ class Run:
 
     def close(self) -> None:
         """Let go of the folder."""
-        if self._journal is not None:
+        if self.open_journal is not None:
             with suppress(OSError):
-                self._journal.close()
-            self._journal = None
+                self.open_journal.close()
+            self.open_journal = None
         self._lock.release()
 
 

@@ -7,7 +7,9 @@ import errno
 import json
 import mmap
 import os
+import sys
 import threading
+from binascii import b2a_base64
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,12 +26,14 @@ Array = NDArray[np.float64]
 FSYNC = ("value", "batch", "never")
 _AHEAD = 1 << 18  # bytes of disk that are claimed ahead of need
 _LINE = 107  # bytes that a value takes at the most, in a line of its own
+_LONG = 512  # bytes from which a line is written by the system: cheaper than touching fresh pages
 _LINES = 4096  # values that are under way at the most
 _MOST = 1 << 30  # bytes of a journal that are read at the most
 _PAUSE = 0.05  # seconds between two syncs of the batch policy
 
 
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # by file systems that cannot claim space
+_LITTLE = sys.byteorder == "little"
 _sync = getattr(os, "fdatasync", os.fsync)
 
 
@@ -70,7 +74,7 @@ class Journal:
         self._fd = open_plain(path, os.O_RDWR | os.O_CREAT)
         self._end, self._claimed, self._margin = end, end, 0
         self._map: mmap.mmap | None = None
-        self._about, self._head = (-1, False), b""  # what lines of one round have in common
+        self._round, self._final, self._head = -1, False, b""  # what lines of one round have in common
         os.ftruncate(self._fd, end)  # cut a torn tail before anything is appended
         self._each = fsync == "value"
         self._syncer = Syncer(self._fd) if fsync == "batch" else None
@@ -108,15 +112,11 @@ class Journal:
 
     def values(self, round_: int, final: bool, start: int, values: Array) -> None:
         """Write values down."""
-        if self._about != (round_, final):
-            self._about, self._head = (round_, final), b'{"r":%d,"f":%d,"a":' % (round_, final)
-        if values.size == 1:
-            value = float(values[0])
-            text = repr(value) if value - value == 0.0 else json.dumps(value)
-            self._write(b'%b%d,"v":[%b]}' % (self._head, start, text.encode()))
-        else:
-            packed = base64.b64encode(values.astype("<f8", copy=False).tobytes())
-            self._write(b'%b%d,"b":"%b"}' % (self._head, start, packed))
+        if round_ != self._round or final is not self._final:
+            self._round, self._final, self._head = round_, final, b'{"r":%d,"f":%d,"a":' % (round_, final)
+        if not _LITTLE:
+            values = values.astype("<f8")
+        self._write(b'%b%d,"b":"%b"}' % (self._head, start, b2a_base64(values, newline=False)))
 
     def failure(self, round_: int, start: int, component: int, calls: int) -> None:
         """Write down that a call failed, so that it stays counted."""
@@ -125,7 +125,7 @@ class Journal:
     def _write(self, body: bytes) -> None:
         line = b"%08x %b\n" % (crc32(body), body)
         end = self._end + len(line)
-        if self._map is not None and end <= self._claimed:
+        if self._map is not None and end <= self._claimed and len(line) < _LONG:
             self._map[self._end : end] = line
         else:
             done = 0
@@ -219,12 +219,7 @@ def _parse(path: Path, body: bytes) -> ValueLine | FailureLine:
             if not (type(calls) is type(component) is int and 0 <= calls < 1 << 40 and 0 <= component < 1 << 40):
                 raise TypeError
             return FailureLine(round_, start, component, calls)
-        if "b" in words:
-            values = np.frombuffer(base64.b64decode(words["b"], validate=True), "<f8").astype(np.float64)
-        else:
-            if type(words["v"]) is not list or any(type(v) not in (int, float) for v in words["v"]):
-                raise TypeError
-            values = np.array(words["v"], dtype=np.float64)
+        values = np.frombuffer(base64.b64decode(words["b"], validate=True), "<f8").astype(np.float64)
         if words["f"] not in (0, 1) or not values.size:
             raise TypeError
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):

@@ -18,14 +18,15 @@ def stamp() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
 
-def append(path: Path, words: dict[str, Any]) -> None:
-    """Add a line and bring it to the disk; a torn line before it is ended first."""
+def append(path: Path, words: dict[str, Any], *, sync: bool = True) -> None:
+    """Add a line (and bring it to the disk); a torn line before it is ended first."""
     fd = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
         size = os.fstat(fd).st_size
         torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
         os.write(fd, (b"\n" if torn else b"") + json.dumps(words).encode() + b"\n")
-        os.fsync(fd)
+        if sync:
+            os.fsync(fd)
     finally:
         os.close(fd)
 

@@ -21,7 +21,8 @@ class Sessions:
     def begin(self, nfev: int) -> None:
         """A session begins with so many calls made."""
         self._begun, self._open = time.monotonic(), True
-        lines.append(self.path, {"time": lines.stamp(), "event": "begin", "pid": os.getpid(), "nfev": nfev})
+        words = {"time": lines.stamp(), "event": "begin", "pid": os.getpid(), "nfev": nfev}
+        lines.append(self.path, words, sync=False)  # no value hangs on it
 
     def end(self, nfev: int, status: str, message: str) -> None:
         """The session ends in order."""
@@ -29,7 +30,7 @@ class Sessions:
             self._open = False
             seconds = round(max(0.0, time.monotonic() - self._begun), 3)
             words = {"event": "end", "nfev": nfev, "seconds": seconds, "status": status, "message": message}
-            lines.append(self.path, {"time": lines.stamp(), **words})
+            lines.append(self.path, {"time": lines.stamp(), **words}, sync=False)
 
     def read(self) -> list[dict[str, Any]]:
         """All lines."""

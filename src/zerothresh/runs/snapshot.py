@@ -21,8 +21,8 @@ _HEADER = 4096  # bytes of an array's header at the most
 _KINDS = "biufU"  # dtypes that a state may hold: no objects, so nothing is ever unpickled
 
 
-def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write a snapshot that is there whole or not at all."""
+def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, sync: bool = True) -> None:
+    """Write a snapshot that is there whole or not at all; with ``sync``, after a power cut too."""
     buffer = io.BytesIO()
     words = np.frombuffer(json.dumps(meta).encode(), np.uint8)
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -36,12 +36,14 @@ def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> 
         with open(fd, "wb") as file:
             file.write(buffer.getbuffer())
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         os.replace(part, path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if sync:
+        sync_folder(path.parent)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
