@@ -116,7 +116,7 @@ class Journal:
             self._round, self._final, self._head = round_, final, b'{"r":%d,"f":%d,"a":' % (round_, final)
         if not _LITTLE:
             values = values.astype("<f8")
-        self._write(b'%b%d,"b":"%b"}' % (self._head, start, b2a_base64(values, newline=False)))
+        self._write(b'%b%d,"b":"%b"}' % (self._head, start, b2a_base64(values.data, newline=False)))
 
     def failure(self, round_: int, start: int, component: int, calls: int) -> None:
         """Write down that a call failed, so that it stays counted."""
