@@ -167,5 +167,5 @@ class AskTell(RuleBasedStateMachine):
 
 TestAskTell = AskTell.TestCase
 TestAskTell.settings = settings(
-    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
