@@ -15,6 +15,11 @@ import pytest
 import zerothresh as zt
 from zerothresh.runs.failures import Failures
 
+
+class Death(BaseException):
+    """An end that no handler catches."""
+
+
 PROBLEM = zt.problems.ridge(seed=0)
 
 
@@ -159,12 +164,12 @@ def test_the_worst_value_does_not_depend_on_the_workers_or_on_a_crash(tmp_path):
         nonlocal calls
         calls += 1
         if calls in (100, 180):
-            raise SystemExit
+            raise Death
         return holes(x, i)
 
     dies.fingerprint = "holes"
     for _ in range(2):
-        with pytest.raises(SystemExit):
+        with pytest.raises(Death):
             go(dies, on_nan="worst", run=tmp_path / "a")
     assert np.array_equal(alone.x, go(dies, on_nan="worst", run=tmp_path / "a").x)
 
@@ -204,12 +209,12 @@ def test_failures_stay_counted_through_crashes_and_snapshots(tmp_path, monkeypat
     def sometimes(x, i):
         if flaky.calls + 1 in dead:
             dead.remove(flaky.calls + 1)
-            raise SystemExit
+            raise Death
         return flaky(x, i)
 
     sometimes.fingerprint = "sometimes"
     for _ in range(3):
-        with pytest.raises(SystemExit):
+        with pytest.raises(Death):
             go(sometimes, retries=2, run=tmp_path / "a", budget=520)
     result = go(sometimes, retries=2, run=tmp_path / "a", budget=520)
     assert result.nfev == flaky.calls

@@ -70,6 +70,7 @@ class Optimizer:
         components = 1 if n is None else check.count("n", n, what=" (the number of components)")
         self.on_nan = check.one_of("on_nan", on_nan, ("stop", "worst", "retry"))
         check.one_of("fsync", fsync, FSYNC)
+        check.function("monitor", monitor, "monitor(x)")
         self._costs, self._max_cost = costs_of(components, cost, max_cost)
         self.task: Task = make_task(
             x0,
@@ -97,10 +98,11 @@ class Optimizer:
             self.status: Status | None = None
             self.failure: Failure | None = None
             self.failed_calls = 0  # calls that gave no value, or whose round did not complete
-            self.spent = 0.0  # in the user's currency
+            self._spent, self._spent_open = 0.0, 0.0  # in the user's currency; and in the open round
             self.worst: float | None = None  # the largest value seen, for on_nan="worst"
             self.final_round = -1  # the round before which F was last paid for
             self._message = ""
+            self._partly = False  # the run ended with a round partly told
             self._open: OpenRound | None = None
             self._final = False
             self._largest_scale = self.task.estimator.largest_scale(d)
@@ -128,6 +130,15 @@ class Optimizer:
         """Calls of f_i so far (#IZO)."""
         told = 0 if self._open is None else self._open.told
         return self.search.nfev + self.failed_calls + told
+
+    @property
+    def spent(self) -> float:
+        """What the calls have cost, in the user's currency."""
+        return self._spent + self._spent_open
+
+    @spent.setter
+    def spent(self, amount: float) -> None:
+        self._spent = amount
 
     def ask(self) -> Batch:
         """The points to query next: what has not been told of the round."""
@@ -235,6 +246,11 @@ class Optimizer:
         """Calls that the method's own rounds may still make."""
         return self.task.budget - self.nfev - (0 if self._final else self.task.reserve)
 
+    @property
+    def disk_trouble(self) -> OSError | None:
+        """Why no more should be asked for, though all that has come is on disk."""
+        return None if self._keeper is None else self._keeper.trouble
+
     def prepare(self) -> None:
         """Before the open round is asked for: claim the disk space for its values."""
         if self._keeper is not None and self._open is not None:
@@ -246,19 +262,21 @@ class Optimizer:
         assert current is not None
         if journal and self._keeper is not None:
             self._keeper.values(self.search.round, self._final, start, values)
+        if self._costs is not None:
+            self._spent_open += float(self._costs[current.plan.components[start : start + values.size]].sum())
         return self._complete(current) if current.take(start, values) else False
 
     def fail(self, failure: Failure) -> None:
         """Count a call that failed, and write it down."""
         if self._keeper is not None:
             self._keeper.failure(failure)
-        self.lose(failure.component, failure.calls)
+        self.lose(failure.component, failure.charged)
 
     def lose(self, component: int, calls: int) -> None:
         """Charge calls that gave no value."""
         self.charge(calls)
         if self._costs is not None:
-            self.spent += float(self._costs[component]) * calls
+            self._spent += float(self._costs[component]) * calls
 
     def charge(self, calls: int) -> None:
         """Count calls that gave no value."""
@@ -266,8 +284,12 @@ class Optimizer:
 
     def finish(self, status: Status, message: str, *, failure: Failure | None = None, final: bool = True) -> None:
         """End the search, for a reason; then F at the result is asked for unless ``final`` is False."""
-        if (self.done and self.status is not None) or (self._final and final):
-            return  # it has ended, or is ending, for another reason
+        if self.done and self.status is not None:
+            if self.status.success and not status.success:  # an error in the last step is not passed over
+                self.status, self._message, self.failure = status, message, failure
+            return
+        if self._final and final:
+            return  # it is ending for another reason
         self.status, self._message, self.failure = status, message, failure
         search = self.search
         point = search.state.theta
@@ -277,16 +299,26 @@ class Optimizer:
         if not final or self.task.reserve == 0 or self.final_round == search.round:
             self._close()
             return
+        self._leave()
         self._final = True
         self._open = OpenRound(self, self._plan(Probes.values(at=[point], of=range(self.task.n))))
 
     def _complete(self, current: OpenRound) -> bool:
         """All values of the open round are there: estimate, update, threshold, and plan the next."""
-        plan, values, before = current.plan, self._sound(current.values), self.search
-        if self._costs is not None:
-            self.spent += float(self._costs[plan.components].sum())
+        plan, before = current.plan, self.search
+        values = self._sound(current.values)
+        if self._costs is not None:  # summed in the order of the rows, whoever came first
+            self._spent, self._spent_open = self._spent + float(self._costs[plan.components].sum()), 0.0
+        if values is None:
+            self.search = before._replace(nfev=before.nfev + plan.calls)
+            self._open, self._partly = None, True
+            words = "no value of the round was finite, and none before it: there is no worst value to take instead"
+            self.finish(Status.BAD_VALUE, words, final=False)
+            return False
         if self._final:
-            search = known(self.task, before, plan.probes.value_points[0], mean(values))
+            search = before
+            if values is current.values:
+                search = known(self.task, before, plan.probes.value_points[0], mean(values))
             self.search = search._replace(nfev=before.nfev + plan.calls)
             self.final_round = before.round
             self._close()
@@ -302,6 +334,10 @@ class Optimizer:
                 "for this problem, or the function too steep; take a smaller eta",
             )
             return False
+        if values is not current.values:  # values that were made up tell nothing of F
+            self.search = self.search._replace(
+                fun=None, best_x=before.best_x, best_fun=before.best_fun, recent=before.recent
+            )
         self._open = None
         stepped = self.search.nit > before.nit
         try:
@@ -314,25 +350,55 @@ class Optimizer:
             self._keeper.save_if_due()
         return stepped
 
-    def _sound(self, values: Array) -> Array:
-        """The values with those that are not finite replaced by the worst one seen, if that is wanted."""
+    def _sound(self, values: Array) -> Array | None:
+        """The values with those that are not finite replaced by the worst one seen, if that is wanted.
+
+        None if there is no such value.
+        """
         if self.on_nan != "worst":
             return values
         finite = np.isfinite(values)
-        largest = float(values[finite].max()) if finite.any() else 0.0
-        self.worst = largest if self.worst is None else max(self.worst, largest)
-        return values if finite.all() else np.where(finite, values, self.worst)
+        if finite.any():
+            largest = float(values[finite].max())
+            self.worst = largest if self.worst is None else max(self.worst, largest)
+        if finite.all():
+            return values
+        return None if self.worst is None else np.where(finite, values, self.worst)
 
     def _plan(self, probes: Probes) -> Plan:
         return plan_of(self.task, probes, self.search.round)
 
-    def _close(self) -> None:
-        partly_told = self._open is not None and 0 < self._open.told < self._open.plan.calls
-        if partly_told and self._open is not None:
-            self.charge(self._open.told)  # made all the same; a run folder keeps the values themselves
+    def _leave(self) -> None:
+        """Leave the open round; values that it has were paid for, and a run folder keeps them."""
+        if self._open is not None and 0 < self._open.told < self._open.plan.calls:
+            self.charge(self._open.told)
+            self._spent, self._spent_open = self._spent + self._spent_open, 0.0
+            self._partly = True
         self._open = None
+
+    def _close(self) -> None:
+        self._leave()
         if self._keeper is not None:
-            self._keeper.end(partly_told)
+            self._keeper.end(self._partly)
+
+    def check_fit(self, missing: list[tuple[int, int]] | None = None) -> bool:
+        """End the run if the rest of the open round does not fit into the budget, or its price into max_cost."""
+        current = self._open
+        if current is None:
+            return False
+        missing = current.missing() if missing is None else missing
+        if sum(stop - start for start, stop in missing) > self.remaining:
+            made = f"{self.nfev} of {self.task.budget} have been made"
+            words = f"the budget is spent: calls that failed used it up, {made}; a larger budget goes on from here"
+            self.finish(Status.BUDGET, words, final=False)
+        elif self._costs is not None and self._max_cost is not None:
+            components = current.plan.components
+            price = sum(float(self._costs[components[start:stop]].sum()) for start, stop in missing)
+            reserve = float(self._costs.sum()) if self.task.reserve and not self._final else 0.0
+            if self.spent + price + reserve > self._max_cost:
+                words = f"the cost limit is reached: {self.spent:g} of {self._max_cost:g} have been spent"
+                self.finish(Status.COST, f"{words}; a larger max_cost goes on from here", final=False)
+        return self._open is current
 
     def _next(self) -> None:
         """Plan the next round, or end if it does not fit into the budget."""
@@ -349,7 +415,8 @@ class Optimizer:
                 Status.BUDGET, f"the budget is spent: the next round needs {plan.calls} calls, and {made}{kept}"
             )
             return
-        if self._costs is not None and self._max_cost is not None:
+        replaying = self._keeper is not None and self._keeper.replaying  # what has been paid for is not judged again
+        if self._costs is not None and self._max_cost is not None and not replaying:
             price = float(self._costs[plan.components].sum())
             reserve = float(self._costs.sum()) if task.reserve else 0.0
             if self.spent + price + reserve > self._max_cost:

@@ -98,6 +98,10 @@ class Batch:
 
     def __getitem__(self, part: Any) -> Batch:
         rows = np.atleast_1d(self.rows[part])
+        if rows.ndim != 1 or part is None or isinstance(part, (bool, np.bool_)):
+            raise ValueError(
+                f"a part of a batch is named by a place, a slice, a list of places or a mask, not {part!r}"
+            )
         if np.unique(rows).size != rows.size:
             raise ValueError("a part of a batch cannot hold a point twice")
         return Batch(self.round, rows)

@@ -36,6 +36,12 @@ def positive(name: str, value: object, *, what: str = "") -> float:
     return number
 
 
+def function(name: str, value: object, form: str) -> None:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise ValueError(f"{name} must be a function, called as {form}, or None, not {value!r}")
+
+
 def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
     """One of a few words; the nearest ones are named if it is none of them."""
     names = list(allowed)

@@ -77,4 +77,4 @@ def _fields(optimizer: Optimizer) -> dict[str, str]:
         best = f"F ~{search.recent:.4g}"  # a running mean of component values
     else:
         best = "F ?"
-    return {"best": best, "nht": str(search.nht), "changes": str(optimizer.trace.support_changes)}
+    return {"best": best, "nht": str(search.nht), "changes": str(max(0, max(0, optimizer.trace.support_changes)))}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ from zerothresh import check
 from zerothresh.asktell import Optimizer
 from zerothresh.display import Display
 from zerothresh.evaluate import Arrival, Evaluator, Failure, evaluator_for
+from zerothresh.evaluate.executor import OnExecutor
 from zerothresh.plan import Estimator
 from zerothresh.problem import BadValue, Objective, wrap
 from zerothresh.result import MonitorFailed, Progress, Result, Status
@@ -98,6 +101,7 @@ def minimize(
     array([2, 5])
     """
     objective, start = _objective(fun, x0, n, vectorized)
+    check.function("callback", callback, "callback(progress)")
     faults = Faults(retries, backoff, max_time, on_nan)
     evaluator = evaluator_for(objective, workers, chunk, timeout)
     with Optimizer(
@@ -168,6 +172,10 @@ def iterate(
         try:
             for _ in _steps(optimizer, evaluator, faults):
                 yield optimizer.progress()
+        except KeyboardInterrupt:
+            _interrupted(optimizer, evaluator)
+            raise
+        else:
             result = optimizer.result()
             if not result.success:  # a generator has no result to put a status into
                 raise RuntimeError(result.message) from (None if result.failure is None else result.failure.error)
@@ -188,6 +196,8 @@ class Faults:
         check.count("retries", self.retries, low=0)
         if self.backoff != 0:
             check.positive("backoff", self.backoff, what=" (seconds), or 0")
+        if self.on_nan == "retry" and self.retries == 0:
+            raise ValueError("on_nan='retry' needs retries of at least 1: how often a call may be made again")
         if self.max_time is not None:
             check.positive("max_time", self.max_time, what=" (seconds), or None")
 
@@ -217,22 +227,23 @@ def _steps(
         missing, tried, stepped = current.missing(), dict[int, int](), False
         while missing and optimizer.open_round is current:
             try:
-                stepped, failures, late = _evaluate(optimizer, evaluator, missing, faults, tried, deadline, tick)
-            except OSError as error:
-                words = f"the run folder cannot be written ({error.strerror or error}): make room, and run it again"
-                optimizer.finish(Status.DISK, f"{words}; nothing that was paid for is lost", final=False)
-                return
+                stepped, failures, late, trouble = _evaluate(
+                    optimizer, evaluator, missing, faults, tried, deadline, tick
+                )
             except MonitorFailed as failed:
                 _stop_for(optimizer, "monitor", failed.__cause__)
                 return
             missing = [(f.row, f.row + f.calls) for f in failures]
             lost = next((f for f in failures if not faults.may_retry(f.error, tried[f.row])), None)
-            if lost is not None:
+            if trouble is not None:
+                words = f"the run folder cannot be written ({trouble.strerror or trouble}): make room, and run it again"
+                optimizer.finish(Status.DISK, f"{words}; nothing that was paid for is lost", final=False)
+            elif lost is not None:
                 _fail(optimizer, lost, tried[lost.row])
             elif late and optimizer.open_round is current:
                 _time_is_up(optimizer, faults)
-            elif missing:
-                _again(optimizer, faults, missing, max(tried.values()))
+            elif missing and optimizer.check_fit(missing):
+                _pause(optimizer, faults, max(tried.values()), deadline)
         if stepped:
             yield
 
@@ -245,42 +256,46 @@ def _evaluate(
     tried: dict[int, int],
     deadline: float,
     tick: Callable[[], None],
-) -> tuple[bool, list[Failure], bool]:
+) -> tuple[bool, list[Failure], bool, OSError | None]:
     """Ask for some rows of the open round and hand on what comes; no more is asked for once all is lost, or late.
 
-    Returns whether a step was made, the failures, and whether time was up.
+    Returns whether a step was made, the failures, whether time was up, and what is wrong with the disk.
     """
     plan = optimizer.open_plan
     assert plan is not None
-    optimizer.prepare()
     stepped, failures, late = False, list[Failure](), False
+    try:
+        optimizer.prepare()
+    except OSError as error:
+        return stepped, failures, late, error
+    trouble: OSError | None = None
     for answer in evaluator.evaluate(plan, missing):
-        if isinstance(answer, Arrival):
-            stepped = optimizer.deliver(answer.start, answer.values)
-        else:
-            optimizer.fail(answer)
-            failures.append(answer)
-            tried[answer.row] = tried.get(answer.row, 0) + 1
-            if not faults.may_retry(answer.error, tried[answer.row]):
-                evaluator.halt()
-        if deadline != np.inf and time.monotonic() >= deadline:
-            late = True
-            evaluator.halt()
+        try:
+            if isinstance(answer, Arrival):
+                stepped = optimizer.deliver(answer.start, answer.values)
+            else:
+                failures.append(answer)
+                tried[answer.row] = tried.get(answer.row, 0) + 1
+                if not faults.may_retry(answer.error, tried[answer.row]):
+                    evaluator.halt()
+                optimizer.fail(answer)
+        except OSError as error:
+            trouble = error
+        trouble = trouble or optimizer.disk_trouble
+        late = late or (deadline != np.inf and time.monotonic() >= deadline)
+        if late or trouble is not None:
+            evaluator.halt()  # what is under way still comes, and has a place on the disk
         tick()
-    return stepped, failures, late
+    return stepped, failures, late, trouble
 
 
-def _again(optimizer: Optimizer, faults: Faults, missing: list[tuple[int, int]], tried: int) -> None:
-    """Wait before calls are made again, if the budget allows them."""
-    if sum(stop - start for start, stop in missing) > optimizer.remaining:
-        optimizer.finish(
-            Status.BUDGET,
-            f"the budget is spent: calls that failed used it up, {optimizer.nfev} of {optimizer.task.budget} have been "
-            "made; a larger budget goes on from here",
-            final=False,
-        )
-        return
-    time.sleep(min(60.0, faults.backoff * 2.0 ** min(tried - 1, 20)))
+def _pause(optimizer: Optimizer, faults: Faults, tried: int, deadline: float) -> None:
+    """Wait before calls are made again, but not beyond the time that there is."""
+    wait = min(60.0, faults.backoff * 2.0 ** min(tried - 1, 20))
+    left = deadline - time.monotonic()
+    time.sleep(max(0.0, min(wait, left)))
+    if left <= wait:
+        _time_is_up(optimizer, faults)
 
 
 def _time_is_up(optimizer: Optimizer, faults: Faults) -> None:
@@ -296,18 +311,21 @@ def _fail(optimizer: Optimizer, failure: Failure, tried: int) -> None:
     if isinstance(error, BadValue):
         optimizer.finish(Status.BAD_VALUE, f"{error} ({where})", failure=failure, final=False)
         return
-    words = f"the objective raised {type(error).__name__}: {error} ({where}); result.failure has the traceback"
+    words = f"the objective raised {failure.words} ({where}); result.failure has the traceback"
     optimizer.finish(Status.FAILED, words, failure=failure, final=False)
 
 
 def _interrupted(optimizer: Optimizer, evaluator: Evaluator) -> None:
     """Ctrl-C: wait for calls under way, so that none is paid for in vain; a second Ctrl-C does not wait."""
-    try:
+    with suppress(KeyboardInterrupt, OSError, MonitorFailed):
+        if evaluator.outstanding and isinstance(evaluator, OnExecutor):
+            words = f"waiting for {evaluator.outstanding} calls under way; Ctrl-C again leaves them"
+            print(f"zerothresh: {words}", file=sys.stderr, flush=True)
         for answer in evaluator.drain():
-            if isinstance(answer, Arrival) and optimizer.open_round is not None:
+            if isinstance(answer, Failure):
+                optimizer.fail(answer)
+            elif optimizer.open_round is not None:
                 optimizer.deliver(answer.start, answer.values)
-    except (KeyboardInterrupt, Exception):
-        pass
     optimizer.charge(evaluator.outstanding)
     words = "stopped by Ctrl-C; the best point so far is returned"
     optimizer.finish(Status.INTERRUPTED, words, final=False)
@@ -327,5 +345,5 @@ def _stop_for(optimizer: Optimizer, who: str, error: BaseException | None) -> No
     """The callback or the monitor failed: stop, but keep what was found."""
     assert error is not None
     failure = Failure(-1, optimizer.search.state.theta, -1, error, 0)
-    words = f"the {who} raised {type(error).__name__}: {error}; result.failure has the traceback"
+    words = f"the {who} raised {failure.words}; result.failure has the traceback"
     optimizer.finish(Status.CALLBACK_FAILED, words, failure=failure, final=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,10 @@ class Keeper:
         self._finalizer = weakref.finalize(self, run.close)
         self._flushed_rows, self._flushed_bytes = 0, 0
         self._ended = False
+        self._partly = False  # the run ended with a round partly told
+        self._changed = False  # something has been learnt since the folder was opened
+        state = optimizer.search.state
+        restore(state, flatten(state))  # a state that cannot be kept is refused before anything is paid for
         recovered = run.recover(identity_of(optimizer.task, fingerprint), optimizer.task.budget)
         self._lines = recovered.lines
         self._base = 0
@@ -65,12 +70,13 @@ class Keeper:
             self._try(task, search)
             rows, size, changes = (int(meta["trace"][name]) for name in ("rows", "bytes", "changes"))
             self._cut_trace(rows, size)
+            support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
         except (RunError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"a snapshot in {folder} does not fit this run ({error}): the folder is refused") from None
         optimizer.search = search
         optimizer.failed_calls, optimizer.worst = meta["failed_calls"], meta["worst"]
         optimizer.spent, optimizer.final_round = float(meta["spent"] or 0.0), int(meta["final_round"])
-        optimizer.trace.resume(self._trace_path, size, rows, changes, np.flatnonzero(state.theta))
+        optimizer.trace.resume(self._trace_path, size, rows, changes, support)
         self._base = search.round
 
     @staticmethod
@@ -88,6 +94,11 @@ class Keeper:
         except Exception as error:
             raise RunError(f"{type(error).__name__}: {error}") from None
 
+    @property
+    def replaying(self) -> bool:
+        """Whether values of the journal are still to come."""
+        return bool(self._lines)
+
     def replay(self) -> None:
         """Give the optimiser the values of the journal."""
         optimizer = self._optimizer
@@ -100,14 +111,19 @@ class Keeper:
                 optimizer.lose(line.component, line.calls)
             else:
                 self._replay(line)
-        self._lines = ()
-        if not self._ended:
+        self._changed, self._lines = bool(self._lines), ()
+        optimizer.check_fit()
+        if not self._ended or self._changed:
             self._run.sessions.begin(optimizer.nfev)
+        if self._ended:  # the values of the journal led to the end
+            self._ended = False
+            self.end(self._partly)
 
     def _replay(self, line: ValueLine) -> None:
         optimizer, current = self._optimizer, self._optimizer.open_round
         if line.final and not optimizer.is_final:  # the budget has grown since: paid for, and not needed
-            optimizer.charge(line.values.size)
+            for component in np.arange(line.start, line.start + line.values.size) % optimizer.task.n:
+                optimizer.lose(int(component), 1)
             return
         wrong = RunError(f"the journal in {self._run.folder} does not fit the run at round {line.round}: it is refused")
         if current is None or line.round != current.plan.round or line.final != optimizer.is_final:
@@ -128,6 +144,7 @@ class Keeper:
 
     def values(self, round_: int, final: bool, start: int, values: Array) -> None:
         """Write values of the open round down."""
+        self._changed = True
         journal = self._run.open_journal
         if journal is None:
             journal = self._run.journal()
@@ -141,11 +158,17 @@ class Keeper:
             row=failure.row,
             component=failure.component,
             point=failure.point,
-            error=failure.error,
+            error=failure.words,
             trace=failure.traceback,
-            calls=failure.calls,
+            calls=failure.charged,
         )
-        self._run.journal().failure(round_, failure.row, failure.component, failure.calls)
+        self._changed = True
+        self._run.journal().failure(round_, failure.row, failure.component, failure.charged)
+
+    @property
+    def trouble(self) -> OSError | None:
+        """Why no more should be asked for, though all that has come is on disk."""
+        return None if self._run.open_journal is None else self._run.open_journal.trouble
 
     def save_if_due(self) -> None:
         """A snapshot between two rounds, if it is cheap enough by now; the journal holds all if it fails."""
@@ -172,6 +195,7 @@ class Keeper:
         arrays = flatten(search.state)
         if search.best_x is not None:
             arrays["best_x"] = search.best_x
+        arrays["trace_support"] = optimizer.trace.last_support
         self._run.save(meta, arrays)
 
     def end(self, partly_told: bool) -> None:
@@ -183,13 +207,21 @@ class Keeper:
         optimizer = self._optimizer
         if self._ended:
             return
-        self._ended = True
+        self._ended, self._partly = True, partly_told
+        if self._lines or not self._changed:
+            return
         status = optimizer.status
         whole = status not in (Status.INTERRUPTED, Status.DIVERGED, Status.DISK) and not partly_told
-        with suppress(OSError):
-            if whole and not self._lines:
+        try:
+            if whole:
                 self._save()
             self._run.sessions.end(optimizer.nfev, "" if status is None else status.name, optimizer.result().message)
+        except OSError as error:
+            warnings.warn(
+                f"the end of the run could not be written into {self._run.folder} ({error.strerror or error}); the "
+                "journal has every value that was written, and the same call goes on from there",
+                stacklevel=2,
+            )
 
     def close(self) -> None:
         """Let go of the folder."""

@@ -46,7 +46,9 @@ def compare(
         figure, axes = pyplot.subplots(1, 2, figsize=(9.5, 3.8), sharey=True, layout="constrained")
     else:
         figure = axes[0].figure
-    lowest = np.inf
+    curves = [curve(runs, "nfev", optimum)[1] for runs in grouped.values()]
+    if log is None:
+        log = min(float(mean.min()) for mean in curves) > 0
     for place, (label, runs) in enumerate(grouped.items()):
         colour = COLOURS[place % len(COLOURS)]
         for axis, column in zip(axes, ("nfev", "nht"), strict=True):
@@ -54,10 +56,9 @@ def compare(
             axis.plot(at, mean, color=colour, label=label, linewidth=1.6, drawstyle="steps-post")
             lower = mean - deviation
             if deviation.any():
-                lower = np.where(lower > 0, lower, mean * 0.1) if log is not False else lower
+                lower = np.where(lower > 0, lower, mean * 0.1) if log else lower
                 axis.fill_between(at, lower, mean + deviation, color=colour, alpha=0.15, linewidth=0, step="post")
-            lowest = min(lowest, float(mean.min()))
-    if log or (log is None and lowest > 0):
+    if log:
         axes[0].set_yscale("log")
         axes[1].set_yscale("log")
     axes[0].set_xlabel("#IZO (calls of $f_i$)")

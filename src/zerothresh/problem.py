@@ -52,6 +52,13 @@ class Objective:
         return vector(value, len(points), finite=self.finite)
 
 
+def _plain(value: Any) -> NDArray[Any]:
+    """As an array; what is masked is not known, and becomes NaN."""
+    if isinstance(value, np.ma.MaskedArray):
+        return np.ma.filled(value.astype(np.float64), np.nan)
+    return np.asarray(value)
+
+
 def scalar(value: Any, *, finite: bool = True) -> float:
     """One real number (a finite one), or `BadValue` with the reason."""
     if type(value) is float:
@@ -59,7 +66,7 @@ def scalar(value: Any, *, finite: bool = True) -> float:
     else:
         if value is None:
             raise BadValue("the function returned None; it must return one number (is a `return` missing?)")
-        array = np.asarray(value)
+        array = _plain(value)
         if array.size != 1:
             raise BadValue(
                 f"the function returned an array of shape {array.shape}; it must return one number "
@@ -85,7 +92,7 @@ def vector(value: Any, size: int, *, finite: bool = True) -> Array:
     """``size`` real numbers (finite ones), or `BadValue` with the reason."""
     if value is None:
         raise BadValue(f"the function returned None; it must return {size} numbers (is a `return` missing?)")
-    array = np.asarray(value)
+    array = _plain(value)
     if array.shape != (size,):
         raise BadValue(
             f"the vectorised function returned shape {array.shape} for {size} points; it must return "

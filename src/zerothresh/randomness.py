@@ -49,8 +49,8 @@ def seed_of(seed: object) -> int:
         number = operator.index(seed)  # type: ignore[arg-type]
     except TypeError:
         raise ValueError(f"seed must be a whole number from 0 up, or None for a fresh one, not {seed!r}") from None
-    if number < 0:
-        raise ValueError(f"seed must be a whole number from 0 up, not {number}")
+    if not 0 <= number < 1 << 1024:
+        raise ValueError(f"seed must be a whole number from 0 up, and below 2**1024, not {number:#x}"[:200])
     return number
 
 

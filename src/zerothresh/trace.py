@@ -125,6 +125,11 @@ class Trace:
         rows = self._rows[since - skipped :]
         return _csv(((row, begins.get(since + place)) for place, row in enumerate(rows)), header=False)
 
+    @property
+    def last_support(self) -> Indices:
+        """The support of the last row."""
+        return np.frombuffer(self._last, np.int64) if self._count else np.empty(0, np.int64)
+
     def resume(self, path: Path, size: int, rows: int, changes: int, support: Indices) -> None:
         """Go on after ``rows`` rows that are in the first ``size`` bytes of a file."""
         self._earlier = (path.absolute(), size) if rows else None

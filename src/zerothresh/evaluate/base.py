@@ -24,6 +24,21 @@ class Failure:
     component: int
     error: BaseException
     calls: int = 1  # rows that the failed call was for (more than one: a vectorised function)
+    begun: bool = True  # False: it never reached the function, so it is not charged
+
+    @property
+    def charged(self) -> int:
+        """Calls that it counts as."""
+        return self.calls if self.begun else 0
+
+    @property
+    def words(self) -> str:
+        """The error in a line; an exception may fail even to say what it is."""
+        try:
+            text = str(self.error)
+        except Exception:
+            text = ""
+        return f"{type(self.error).__name__}: {text}" if text else type(self.error).__name__
 
     @property
     def traceback(self) -> str:

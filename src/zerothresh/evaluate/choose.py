@@ -26,7 +26,9 @@ def evaluator_for(
     """1: this thread (another one if a call may take too long); an int: so many threads; or an executor."""
     size = chunk_for(objective.d, chunk)
     if timeout is not None:
-        timeout = check.positive("timeout", timeout, what=" (seconds a call), or None")
+        timeout = min(check.positive("timeout", timeout, what=" (seconds a call), or None"), 1e8)
+    if isinstance(workers, type):
+        raise ValueError(f"workers must be a number of threads or an executor, not the class {workers.__name__}")
     if isinstance(workers, Executor) or (hasattr(workers, "submit") and callable(workers.submit)):
         known = getattr(workers, "_max_workers", None)
         width = known if isinstance(known, int) and known > 0 else 64

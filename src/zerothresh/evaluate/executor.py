@@ -42,7 +42,12 @@ class OnExecutor:
                 if piece is None:
                     more = False
                     break
-                future = self._submit(plan, *piece)
+                try:
+                    future = self._submit(plan, *piece)
+                except Exception as error:  # the executor is broken, or has been shut down
+                    self.halt()
+                    yield self._failure(plan, *piece, error, begun=False)
+                    break
                 self._running[future] = plan, *piece, time.monotonic()
                 self.outstanding += piece[1] - piece[0]
             if not self._running:
@@ -80,10 +85,12 @@ class OnExecutor:
             if begun <= limit and not future.done():
                 del self._running[future]
                 self.outstanding -= stop - start
-                if not future.cancel() and isinstance(self.executor, DaemonPool):
+                begun = not future.cancel()
+                if begun and isinstance(self.executor, DaemonPool):
                     self.executor.replace_one()
-                error = TimeoutError(f"the call took longer than timeout = {self.timeout} s and was given up")
-                yield Failure(start, plan.point(start), int(plan.components[start]), error, stop - start)
+                took = f"the call took longer than timeout = {self.timeout} s and was given up"
+                waited = f"no worker was free for timeout = {self.timeout} s: they hang in earlier calls"
+                yield self._failure(plan, start, stop, TimeoutError(took if begun else waited), begun=begun)
 
     def _submit(self, plan: Plan, start: int, stop: int) -> Future[Any]:
         components = plan.components[start:stop]
@@ -94,10 +101,14 @@ class OnExecutor:
     def _answer(self, plan: Plan, future: Future[Any], start: int, stop: int) -> Arrival | Failure:
         error = future.exception()
         if error is not None:
-            if not isinstance(error, Exception):
+            if not isinstance(error, (Exception, SystemExit)):
                 raise error  # KeyboardInterrupt out of a worker
-            return Failure(start, plan.point(start), int(plan.components[start]), error, stop - start)
+            return self._failure(plan, start, stop, error)
         return Arrival(start, np.atleast_1d(future.result()))
+
+    @staticmethod
+    def _failure(plan: Plan, start: int, stop: int, error: BaseException, *, begun: bool = True) -> Failure:
+        return Failure(start, plan.point(start), int(plan.components[start]), error, stop - start, begun)
 
     def close(self) -> None:
         if self.own:

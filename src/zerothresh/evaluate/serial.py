@@ -34,7 +34,7 @@ class Serial:
             answer: Arrival | Failure
             try:
                 answer = Arrival(start, self.objective.batch(points, components))
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # a function that calls sys.exit() has failed
                 answer = Failure(start, points[0], int(components[0]), error, stop - start)
             self.outstanding = 0
             yield answer
@@ -51,7 +51,7 @@ class Serial:
                 answer: Arrival | Failure
                 try:
                     answer = Arrival(row, np.array([value(point, components[row])]))
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     answer = Failure(row, point, components[row], error)
                 self.outstanding = 0
                 yield answer

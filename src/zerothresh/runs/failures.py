@@ -23,7 +23,7 @@ class Failures:
         self.path = folder / "failures.jsonl"
 
     def add(
-        self, *, round: int, row: int, component: int, point: Any, error: BaseException, trace: str, calls: int
+        self, *, round: int, row: int, component: int, point: Any, error: str, trace: str, calls: int
     ) -> None:
         """Write a failure down."""
         words: dict[str, Any] = {
@@ -32,7 +32,7 @@ class Failures:
             "row": row,
             "component": component,
             "calls": calls,
-            "error": f"{type(error).__name__}: {error}",
+            "error": error,
             "traceback": trace[-10_000:],
             "d": int(point.size),
         }

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh import check, files
 from zerothresh.runs import snapshot
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.failures import Failures
-from zerothresh.runs.identity import compare
+from zerothresh.runs.identity import compare, digest
 from zerothresh.runs.journal import FSYNC, FailureLine, Journal, ValueLine
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.lock import Lock
@@ -48,7 +49,10 @@ class Run:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, fsync: str = "batch") -> None:
-        self.folder = Path(folder)
+        try:
+            self.folder = Path(folder).absolute()  # an objective may change the current folder
+        except TypeError:
+            raise RunError(f"run must be the path of a folder, not {folder!r}") from None
         self.fsync = check.one_of("fsync", fsync, FSYNC)
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is not a folder: name a new folder, or one of an earlier run")
@@ -64,6 +68,8 @@ class Run:
         self._tail: tuple[Path, int, int] | None = None  # the journal to go on with: path, its round, its end
         self._base = 0  # the round of the newest snapshot
         self._broken: list[Path] = []
+        self.closed = False
+        self._name = ""  # of the run, in its snapshots
         self._cost = 0.005  # seconds that a snapshot takes: a guess, until one has been written
         self._last = time.monotonic()
         self.failures = Failures(self.folder)
@@ -73,6 +79,7 @@ class Run:
 
     def recover(self, identity: dict[str, Any], budget: int) -> Recovered:
         """What is known of this run; a folder of another run is refused."""
+        self._name = digest(np.frombuffer(json.dumps(identity).encode(), np.uint8))
         if not os.path.lexists(self.folder / "run.json"):
             self._describe(identity, budget)
             return Recovered()
@@ -102,8 +109,8 @@ class Run:
             if path is not None:
                 try:
                     meta, arrays = snapshot.read(path)
-                    if meta.get("round") != number:
-                        raise RunError(f"{path} is of round {meta.get('round')!r}")
+                    if meta.get("round") != number or meta.get("run") != self._name:
+                        raise RunError(f"{path} is of another run, or of another round")
                 except RunError as error:
                     reasons.append(str(error))
                     self._broken.append(path)
@@ -138,6 +145,8 @@ class Run:
 
     def journal(self) -> Journal:
         """The journal that follows the newest snapshot."""
+        if self.closed:
+            raise RunError(f"the run {self.folder} has been closed: open it again to go on")
         if self.open_journal is None:
             if self._tail is None:
                 self._tail = self.folder / f"journal-{self._base:010d}.jsonl", self._base, 0
@@ -155,8 +164,10 @@ class Run:
         """Write a snapshot of the search before round meta["round"], and remove what is older than the one before."""
         begun = self._last = time.monotonic()
         number = int(meta["round"])
+        meta = {**meta, "run": self._name}
         same = self._tail is not None and self._tail[1] == number  # no round since the last snapshot
         if same:
+            self.journal().sync()  # what the snapshot counts as known must not be newer than the disk
             meta = {**meta, "journal_bytes": self.journal().end}
         snapshot.write(self.folder / f"snapshot-{number:010d}.npz", meta, arrays, sync=self.fsync != "never")
         if not same:
@@ -179,6 +190,7 @@ class Run:
 
     def close(self) -> None:
         """Let go of the folder."""
+        self.closed = True
         if self.open_journal is not None:
             with suppress(OSError):
                 self.open_journal.close()

@@ -27,6 +27,8 @@ FSYNC = ("value", "batch", "never")
 _AHEAD = 1 << 18  # bytes of disk that are claimed ahead of need
 _LINE = 107  # bytes that a value takes at the most, in a line of its own
 _LONG = 512  # bytes from which a line is written by the system: cheaper than touching fresh pages
+_NUMBER = 11  # bytes that it takes in a line of many
+_MANY = 1 << 20
 _LINES = 4096  # values that are under way at the most
 _MOST = 1 << 30  # bytes of a journal that are read at the most
 _PAUSE = 0.05  # seconds between two syncs of the batch policy
@@ -74,6 +76,7 @@ class Journal:
         self._fd = open_plain(path, os.O_RDWR | os.O_CREAT)
         self._end, self._claimed, self._margin = end, end, 0
         self._map: mmap.mmap | None = None
+        self.trouble: OSError | None = None  # why no more should be asked for, though all so far is written
         self._round, self._final, self._head = -1, False, b""  # what lines of one round have in common
         os.ftruncate(self._fd, end)  # cut a torn tail before anything is appended
         self._each = fsync == "value"
@@ -86,7 +89,8 @@ class Journal:
 
     def claim(self, values: int) -> None:
         """Make sure that the next values will fit onto the disk, each in a line of its own."""
-        self._margin = _LINE * min(values, _LINES) + 4096
+        self._margin = _LINE * min(values, _LINES) + _NUMBER * min(values, _MANY) + 4096
+        self.trouble = None
         self._claim()
 
     def _claim(self) -> None:
@@ -132,12 +136,20 @@ class Journal:
             while done < len(line):
                 done += os.pwrite(self._fd, line[done:], self._end + done)
         self._end = end
-        if self._each:
+        try:
+            if self._each:
+                _sync(self._fd)
+            elif self._syncer is not None:
+                self._syncer.request()
+            if end + self._margin > self._claimed:
+                self._claim()  # a full disk is found out now that nothing is in hand
+        except OSError as error:
+            self.trouble = error  # the line is there: it counts, and nothing more is asked for
+
+    def sync(self) -> None:
+        """Bring all to the disk, unless that is never done."""
+        if self._each or self._syncer is not None:
             _sync(self._fd)
-        elif self._syncer is not None:
-            self._syncer.request()
-        if end + self._margin > self._claimed:
-            self._claim()  # a full disk is found out now that nothing is in hand
 
     def close(self) -> None:
         """Give back the claimed space, and bring all to the disk."""
@@ -145,8 +157,7 @@ class Journal:
             self._syncer.stop()
         self._unmap()
         os.ftruncate(self._fd, self._end)
-        if self._each or self._syncer is not None:
-            _sync(self._fd)
+        self.sync()
         os.close(self._fd)
 
 

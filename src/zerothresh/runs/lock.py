@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 try:
@@ -47,8 +48,9 @@ class Lock:
             raise
         _held.add(self._name)
         words = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, json.dumps(words).encode() + b"\n", 0)
+        with suppress(OSError):  # a full disk: the lock holds all the same
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, json.dumps(words).encode() + b"\n", 0)
 
     def _take(self) -> None:
         """Take the lock; for a moment somebody may only be looking who holds it."""
