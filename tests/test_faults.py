@@ -321,3 +321,219 @@ def test_sessions_are_told_apart(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "a" / "sessions.jsonl").read_text().splitlines()]
     assert [line["event"] for line in lines] == ["begin", "end", "begin", "end"]
     assert [line["status"] for line in lines if "status" in line] == ["FAILED", "BUDGET"]
+
+
+# What a review found once, and must not come back.
+
+
+def test_a_resumed_run_with_failures_keeps_to_its_budget(tmp_path):
+    for retries in (0, 3):
+        flaky = Flaky({8}, raises)
+        folder = tmp_path / str(retries)
+        options = {"n": None, "budget": 12, "method": zt.FGZOHT(0.01), "estimator": zt.Estimator(q=10)}
+        single = lambda x, flaky=flaky: flaky(x, 0)
+        for _ in range(3):
+            result = go(single, run=folder, retries=retries, **options)
+        assert flaky.calls == result.nfev <= 12
+        assert result.status is zt.Status.BUDGET
+
+
+def test_a_budget_that_grows_after_a_stop_in_the_final_round_is_kept(tmp_path):
+    flaky = Flaky({23}, raises)
+    options = {"n": 5, "method": zt.FGZOHT(0.01), "estimator": zt.Estimator(q=3)}
+    assert go(flaky, run=tmp_path / "a", budget=25, **options).status is zt.Status.FAILED
+    result = go(flaky, run=tmp_path / "a", budget=45, **options)
+    assert flaky.calls == result.nfev <= 45
+
+
+def test_stopping_in_the_middle_of_a_round_keeps_what_was_told(tmp_path):
+    def opened():
+        return zt.Optimizer(5, 2, budget=60, method=zt.FGZOHT(0.05), seed=0, run=tmp_path / "a")
+
+    f = lambda batch: (batch.points**2).sum(axis=1)
+    opt = opened()
+    part = opt.ask()[:5]
+    opt.tell(part, f(part))
+    opt.stop()
+    last = opt.ask()
+    opt.tell(last, f(last))
+    assert opt.done
+    assert opt.nfev == 6
+    opt.close()
+    again = opened()
+    assert again.nfev == 6
+    assert len(again.ask()) == 6
+    again.close()
+
+
+def test_a_closed_run_is_left_alone(tmp_path):
+    opt = zt.Optimizer(5, 2, budget=60, method=zt.FGZOHT(0.05), seed=0, run=tmp_path / "a")
+    batch = opt.ask()
+    opt.tell(batch, np.ones(len(batch)))
+    opt.close()
+    with pytest.raises(zt.RunError, match="has been closed: open it again"):
+        opt.ask()
+    again = zt.Optimizer(5, 2, budget=60, method=zt.FGZOHT(0.05), seed=0, run=tmp_path / "a")
+    assert again.nfev == 11
+    again.close()
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_disk_that_fills_up_loses_no_value_in_flight(workers, tmp_path, monkeypatch):
+    import errno
+
+    from zerothresh.runs.journal import Journal
+
+    real, full = Journal._claim, [False]
+
+    def claim(self):
+        if full[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(self)
+
+    monkeypatch.setattr(Journal, "_claim", claim)
+    monkeypatch.setattr("zerothresh.runs.journal._AHEAD", 64)
+    asked = []
+
+    def slow(x, i):
+        asked.append((x.tobytes(), i))
+        time.sleep(0.001)
+        full[0] = len(asked) == 40 or full[0]
+        return value(x, i)
+
+    slow.fingerprint = "slow"
+    stopped = go(slow, run=tmp_path / "a", workers=workers)
+    assert stopped.status is zt.Status.DISK
+    assert "make room" in stopped.message
+    assert stopped.nfev == len(asked)
+    full[0], before = False, len(asked)
+    result = go(slow, run=tmp_path / "a", workers=workers)
+    assert np.array_equal(result.x, go().x)
+    assert result.nfev == len(asked) > before
+
+
+def test_values_that_were_made_up_are_no_evidence():
+    calls = 0
+
+    def f(x):
+        nonlocal calls
+        calls += 1
+        return float("nan") if calls in range(20, 31) else 100 + float(((x - [3, 0, 0, 0, -2]) ** 2).sum())
+
+    result = go(f, n=None, on_nan="worst", method=zt.FGZOHT(0.05), budget=400)
+    assert result.fun >= 100
+    silent = go(lambda x: float("nan"), n=None, on_nan="worst")
+    assert silent.status is zt.Status.BAD_VALUE
+    assert "no value of the round was finite" in silent.message
+
+
+def test_retries_keep_to_the_cost_limit_and_a_stop_tells_what_was_spent():
+    result = go(Flaky(range(5, 400), raises), retries=100, cost=lambda i: 1.0, max_cost=24)
+    assert result.status is zt.Status.COST
+    assert result.spent == result.nfev <= 24
+    stopped = go(Flaky({19}, raises), cost=lambda i: 1.0, max_cost=100)
+    assert stopped.spent == stopped.nfev == 19
+
+
+def test_a_cost_limit_may_come_later(tmp_path):
+    with pytest.raises(Death):
+        go(Flaky({60}, _die), run=tmp_path / "a")
+    result = go(Flaky((), raises), run=tmp_path / "a", cost=lambda i: 1.0, max_cost=30)
+    assert result.status is zt.Status.COST
+    assert result.nfev == 59
+
+
+def _die():
+    raise Death
+
+
+def test_an_error_in_the_last_step_is_not_passed_over():
+    steps = go(monitor=PROBLEM.F).nit
+
+    def fails_last(state):
+        if state.nit == steps:
+            raise RuntimeError("too late")
+
+    result = go(monitor=PROBLEM.F, callback=fails_last)
+    assert result.status is zt.Status.CALLBACK_FAILED
+    assert "too late" in result.message
+
+
+def test_a_broken_pool_is_a_failure_and_not_an_exception():
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(2)
+    pool.shutdown()
+    result = go(workers=pool, retries=1)
+    assert result.status is zt.Status.FAILED
+    assert result.nfev == 0
+    with pytest.raises(ValueError, match="not the class ThreadPoolExecutor"):
+        go(workers=ThreadPoolExecutor)
+
+
+def test_back_off_does_not_outlast_the_time():
+    begun = time.monotonic()
+    result = go(Flaky(range(5, 99), raises), retries=50, backoff=30, max_time=0.3)
+    assert result.status is zt.Status.TIME
+    assert time.monotonic() - begun < 5
+
+
+def test_a_function_that_exits_or_cannot_say_what_is_wrong_has_failed():
+    def leaves():
+        raise SystemExit(0)
+
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError("no words")
+
+    def mute():
+        raise Mute
+
+    for act, words in ((leaves, "SystemExit"), (mute, "Mute")):
+        for workers in (1, 2):
+            result = go(Flaky({30}, act), workers=workers)
+            assert result.status is zt.Status.FAILED
+            assert f"the objective raised {words}" in result.message
+
+
+def test_masked_values_are_not_numbers():
+    masked = lambda X: np.ma.masked_greater(np.ones(len(X)), 0)
+    assert go(masked, n=None, vectorized=True).status is zt.Status.BAD_VALUE
+    assert go(lambda x: np.ma.masked, n=None).status is zt.Status.BAD_VALUE
+
+
+def test_a_function_that_changes_the_folder_does_not_move_the_run(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def wanders(x, i):
+        os.chdir(tmp_path / "other")
+        return value(x, i)
+
+    result = go(wanders, run="runs/a")
+    assert result.success
+    assert len(result.trace.nfev) == result.nit
+    assert os.listdir(tmp_path / "other") == []
+    assert any(name.startswith("snapshot") for name in os.listdir(tmp_path / "runs" / "a"))
+
+
+def test_an_end_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("zerothresh.runs.snapshot.write", full)
+    with pytest.warns(UserWarning, match="the end of the run could not be written"):
+        result = go(run=tmp_path / "a")
+    assert result.success
+
+
+def test_a_run_whose_end_was_only_in_the_journal_is_ended_when_it_is_opened(tmp_path, monkeypatch):
+    from zerothresh.runs.inspect import inspect
+
+    with monkeypatch.context() as patch:
+        patch.setattr("zerothresh.keeper.Keeper.end", lambda self, partly: setattr(self, "_ended", True))
+        reference = go(run=tmp_path / "a")
+    again = go(run=tmp_path / "a")
+    assert np.array_equal(again.x, reference.x)
+    assert again.nfev == reference.nfev
+    assert inspect(tmp_path / "a").steps == reference.nit

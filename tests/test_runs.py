@@ -561,3 +561,37 @@ def test_nothing_in_a_run_folder_is_pickled(tmp_path, monkeypatch):
     for path in folder.iterdir():
         assert b"\x80\x04\x95" not in path.read_bytes()
         assert path.suffix in (".json", ".jsonl", ".npz", ".csv", "")
+
+
+def test_a_snapshot_of_another_run_is_not_taken_for_its_own(tmp_path, monkeypatch):
+    folder = die(tmp_path, monkeypatch)
+    with pytest.raises(Stop):
+        go(Counted(250), tmp_path / "b", METHODS[4], seed=4)
+    for _, path in numbered(tmp_path / "b", SNAPSHOT)[-1:]:
+        shutil.copy(path, folder)
+    assert same(go(Counted(), folder, METHODS[4]), go(Counted(), method=METHODS[4]))
+
+
+def test_a_state_that_cannot_be_kept_is_refused_before_anything_is_paid_for(tmp_path):
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True)
+    class Odd:
+        theta: np.ndarray
+        friend: object
+
+    @dataclass(frozen=True)
+    class Method:
+        def init(self, theta):
+            return Odd(theta, object())
+
+        def plan(self, state, n, rng):
+            return zt.Probes.gradients(at=[state.theta], of=range(n))
+
+        def update(self, state, answers, H):
+            return Odd(H(state.theta - 0.01 * answers.mean()), state.friend)
+
+    fun = Counted()
+    with pytest.raises(RunError, match="a run folder can keep arrays, numbers, strings"):
+        go(fun, tmp_path / "a", Method())
+    assert fun.asked == []

@@ -15,6 +15,8 @@ _NOTES = "outputs.jsonl"  # in the run folder: the place and the digest of each 
 
 def check(path: Path, run: Path | None, *, force: bool) -> None:
     """Refuse a file that cannot be written, or exists and was not left by this run as it is now."""
+    if run is not None and path.resolve().parent == run.resolve():
+        raise ValueError(f"{path} is in the run folder {run}, which holds the run's own files: name another place")
     files.check_file(path, overwrite=force or (run is not None and path.is_file() and _is_of(run, path)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ EXAMPLE = (
     "  zerothresh solve box:loss --dim 500 -k 20 --components 200 --budget 200000 "
     "--method vr-szht --set eta=0.01 --set m=10 --run runs/a --out result.json\n\n"
     "[bold]Exit codes[/bold]. 0: all went well. 1: a failure stopped the run; the best point is written all "
-    "the same. 2: bad input, and nothing was queried. 130: Ctrl-C; the best point is written."
+    "the same. 2: bad input, and nothing was queried. 130: Ctrl-C or SIGTERM; the best point is written."
 )
 
 
@@ -75,7 +77,9 @@ def solve(
             start = load.start(x0, dim, fun)
             if run is not None and not quiet:
                 _announce(run)
+            home = Path.cwd()  # a function may change the folder, and the files belong here
             begun = time.perf_counter()
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # a polite end is a Ctrl-C
             result = minimize(
                 fun,
                 start,
@@ -104,6 +108,7 @@ def solve(
             outcome.show(result, k, seconds, out)
         elif not result.success:
             typer.echo(f"zerothresh: {result.message}", err=True)
+        os.chdir(home)
         written = outcome.write(result, objective, k, seconds, run, out, trace)
         if run is not None and not (quiet and result.success):
             _how_to_go_on(result, run)
