@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 import zerothresh as zt
+from zerothresh.runs.folder import read_words, run_name
 from zerothresh.runs.journal import ValueLine
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered
@@ -193,6 +194,7 @@ def arrived(folder: Path) -> int:
     if not (folder / "run.json").exists():
         return 0
     run_ = zt.runs.Run(folder, fsync="never")
+    run_._name = run_name(read_words(folder)["identity"])
     try:
         found = run_._newest(0)
     finally:
@@ -239,6 +241,8 @@ def torment(case: Case, where: Path, budget: int, rng: np.random.Generator, tall
 
 def damage(folder: Path, rng: np.random.Generator) -> None:
     """What a crash of the machine can do: a torn tail, a cut snapshot."""
+    if not folder.exists():
+        return
     journals, snapshots = numbered(folder, JOURNAL), numbered(folder, SNAPSHOT)
     if journals and rng.random() < 0.5:
         path = journals[-1][1]

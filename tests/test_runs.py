@@ -595,3 +595,17 @@ def test_a_state_that_cannot_be_kept_is_refused_before_anything_is_paid_for(tmp_
     with pytest.raises(RunError, match="a run folder can keep arrays, numbers, strings"):
         go(fun, tmp_path / "a", Method())
     assert fun.asked == []
+
+
+def test_an_old_journal_that_lost_values_is_no_way_back(tmp_path, monkeypatch):
+    """Its snapshot is given up, so that a later break does not lead into a gap."""
+    folder = die(tmp_path, monkeypatch, death=100)
+    (old, first), (newest, _) = numbered(folder, SNAPSHOT)
+    journal = folder / f"journal-{old:010d}.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    with pytest.raises(Stop):
+        go(Counted(1), folder, METHODS[4])
+    assert not first.exists()
+    assert not journal.exists()
+    assert [number for number, _ in numbered(folder, SNAPSHOT)] == [newest]
+    assert same(go(Counted(), folder, METHODS[4]), go(Counted(), method=METHODS[4]))

@@ -79,7 +79,7 @@ class Run:
 
     def recover(self, identity: dict[str, Any], budget: int) -> Recovered:
         """What is known of this run; a folder of another run is refused."""
-        self._name = digest(np.frombuffer(json.dumps(identity).encode(), np.uint8))
+        self._name = run_name(identity)
         if not os.path.lexists(self.folder / "run.json"):
             self._describe(identity, budget)
             return Recovered()
@@ -119,19 +119,38 @@ class Run:
                 raise RunError(f"no snapshot of {self.folder} can be read: {'; '.join(reasons)}")
             begin = 0 if meta is None else int(meta.get("journal_bytes") or 0)
             lines = self._lines_since(number, begin, journals)
+            if meta is not None:
+                self._check_fallback(number, meta, journals)
             self._base = number
             return Recovered(budget, meta, arrays, tuple(lines))
         raise AssertionError("unreachable")
+
+    def _check_fallback(self, number: int, meta: dict[str, Any], journals: list[tuple[int, Path]]) -> None:
+        """The journal between the snapshot before and this one must be whole, or falling back would end in a gap.
+
+        A tail that a power cut tore off is cut; if values went with it, the older snapshot goes too.
+        """
+        older = [(old, path) for old, path in numbered(self.folder, SNAPSHOT) if old < number]
+        back = older[-1][0] if older else 0
+        known = 0
+        with suppress(RunError, OSError, KeyError, TypeError):
+            known = int(snapshot.read(older[-1][1])[0]["nfev"]) if older else 0
+        between = [path for base, path in journals if back <= base < number]
+        for path in between:
+            lines, end, torn = read_journal(path)
+            known += sum(line.values.size for line in lines if isinstance(line, ValueLine) and line.round >= back)
+            if torn:
+                os.truncate(path, end)
+        if between and known < int(meta.get("nfev") or 0):
+            for path in [*between, *(path for _, path in older)]:
+                path.unlink(missing_ok=True)
 
     def _lines_since(self, number: int, begin: int, journals: list[tuple[int, Path]]) -> list[ValueLine | FailureLine]:
         """The journaled values since a snapshot; the last journal is the one to go on with."""
         lines: list[ValueLine | FailureLine] = []
         torn = False
         for base, path in journals:
-            if base < number:  # kept for falling back: what is torn off it here must not look like a gap then
-                _, end, torn_off = read_journal(path)
-                if torn_off:
-                    os.truncate(path, end)
+            if base < number:
                 continue
             if torn:  # values after a gap belong to points that may never be asked for again
                 path.unlink()
@@ -167,8 +186,9 @@ class Run:
         meta = {**meta, "run": self._name}
         same = self._tail is not None and self._tail[1] == number  # no round since the last snapshot
         if same:
-            self.journal().sync()  # what the snapshot counts as known must not be newer than the disk
             meta = {**meta, "journal_bytes": self.journal().end}
+        if self.open_journal is not None:
+            self.open_journal.sync()  # the values before the snapshot are safe before it is
         snapshot.write(self.folder / f"snapshot-{number:010d}.npz", meta, arrays, sync=self.fsync != "never")
         if not same:
             if self.open_journal is not None:
@@ -196,6 +216,11 @@ class Run:
                 self.open_journal.close()
             self.open_journal = None
         self._lock.release()
+
+
+def run_name(identity: dict[str, Any]) -> str:
+    """A short name for a run, which its snapshots bear."""
+    return digest(np.frombuffer(json.dumps(identity).encode(), np.uint8))
 
 
 def stored_seed(folder: str | os.PathLike[str] | None) -> int | None:
