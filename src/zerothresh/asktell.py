@@ -101,6 +101,7 @@ class Optimizer:
             self._spent, self._spent_open = 0.0, 0.0  # in the user's currency; and in the open round
             self.worst: float | None = None  # the largest value seen, for on_nan="worst"
             self.final_round = -1  # the round before which F was last paid for
+            self.disk_trouble: OSError | None = None  # why no more should be asked for, though all is on disk
             self._message = ""
             self._partly = False  # the run ended with a round partly told
             self._open: OpenRound | None = None
@@ -246,14 +247,10 @@ class Optimizer:
         """Calls that the method's own rounds may still make."""
         return self.task.budget - self.nfev - (0 if self._final else self.task.reserve)
 
-    @property
-    def disk_trouble(self) -> OSError | None:
-        """Why no more should be asked for, though all that has come is on disk."""
-        return None if self._keeper is None else self._keeper.trouble
-
     def prepare(self) -> None:
         """Before the open round is asked for: claim the disk space for its values."""
         if self._keeper is not None and self._open is not None:
+            self.disk_trouble = None
             self._keeper.claim(self._open)
 
     def deliver(self, start: int, values: Array, *, journal: bool = True) -> bool:

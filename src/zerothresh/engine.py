@@ -269,6 +269,7 @@ def _evaluate(
     except OSError as error:
         return stepped, failures, late, error
     trouble: OSError | None = None
+    timed = deadline != np.inf
     for answer in evaluator.evaluate(plan, missing):
         try:
             if isinstance(answer, Arrival):
@@ -282,7 +283,8 @@ def _evaluate(
         except OSError as error:
             trouble = error
         trouble = trouble or optimizer.disk_trouble
-        late = late or (deadline != np.inf and time.monotonic() >= deadline)
+        if timed and time.monotonic() >= deadline:
+            late = True
         if late or trouble is not None:
             evaluator.halt()  # what is under way still comes, and has a place on the disk
         tick()

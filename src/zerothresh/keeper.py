@@ -149,6 +149,8 @@ class Keeper:
         if journal is None:
             journal = self._run.journal()
         journal.values(round_, final, start, values)
+        if journal.trouble is not None:
+            self._optimizer.disk_trouble = journal.trouble
 
     def failure(self, failure: Failure) -> None:
         """Write a failure down."""
@@ -164,11 +166,6 @@ class Keeper:
         )
         self._changed = True
         self._run.journal().failure(round_, failure.row, failure.component, failure.charged)
-
-    @property
-    def trouble(self) -> OSError | None:
-        """Why no more should be asked for, though all that has come is on disk."""
-        return None if self._run.open_journal is None else self._run.open_journal.trouble
 
     def save_if_due(self) -> None:
         """A snapshot between two rounds, if it is cheap enough by now; the journal holds all if it fails."""

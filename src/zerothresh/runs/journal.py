@@ -24,14 +24,14 @@ from zerothresh.runs.paths import open_plain, read_plain
 Array = NDArray[np.float64]
 
 FSYNC = ("value", "batch", "never")
-_AHEAD = 1 << 18  # bytes of disk that are claimed ahead of need
+_AHEAD, _MOST_AHEAD = 1 << 18, 1 << 23  # bytes of disk that are claimed ahead of need
 _LINE = 107  # bytes that a value takes at the most, in a line of its own
 _LONG = 512  # bytes from which a line is written by the system: cheaper than touching fresh pages
 _NUMBER = 11  # bytes that it takes in a line of many
 _MANY = 1 << 20
 _LINES = 4096  # values that are under way at the most
 _MOST = 1 << 30  # bytes of a journal that are read at the most
-_PAUSE = 0.05  # seconds between two syncs of the batch policy
+_PAUSE = 0.1  # seconds between two syncs of the batch policy
 
 
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # by file systems that cannot claim space
@@ -97,14 +97,18 @@ class Journal:
         """Claim space on the disk, and map it: a line is then written without asking the system."""
         if self._end + self._margin <= self._claimed:
             return
-        size = self._margin + _AHEAD
-        try:
-            os.posix_fallocate(self._fd, self._end, size)
-        except (OSError, AttributeError) as error:
-            if isinstance(error, OSError) and error.errno not in _UNSUPPORTED:
-                raise
-            self._margin = 0  # a file system that cannot claim space: lines are written the plain way
-            return
+        # as much again as is there: few claims, however long the journal grows; on a disk that is nearly full, less
+        for ahead in (max(_AHEAD, min(self._end, _MOST_AHEAD)), 0):
+            size = self._margin + ahead
+            try:
+                os.posix_fallocate(self._fd, self._end, size)
+                break
+            except (OSError, AttributeError) as error:
+                if not isinstance(error, OSError) or error.errno in _UNSUPPORTED:
+                    self._margin = 0  # space cannot be claimed here: lines are written the plain way
+                    return
+                if ahead == 0 or error.errno != errno.ENOSPC:
+                    raise
         self._claimed = self._end + size
         self._unmap()
         self._map = mmap.mmap(self._fd, self._claimed)
