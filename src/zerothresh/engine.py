@@ -82,7 +82,7 @@ def minimize(
     run: a folder that keeps every value as it arrives; called again with the same arguments, the run
         goes on where it stopped, whatever stopped it. The budget may grow.
     fsync: when values must have reached the disk itself, which only a power cut can tell apart:
-        "value" (before the next is asked for), "batch" (some milliseconds after each batch), "never".
+        "value" (before the next is asked for), "batch" (about a tenth of a second after each batch), "never".
     retries: how often a call that raised, or took too long, is made again. Each one is charged.
     backoff: seconds before the first retry; doubled for each further one.
     timeout: seconds after which a call is given up. Its worker is left behind.

@@ -135,7 +135,7 @@ Fsync = Annotated[
     str,
     typer.Option(
         help="When a value of --run has to be on the disk itself, should the power fail: value (before the next "
-        "call), batch (milliseconds later) or never (when the system likes).",
+        "call), batch (about a tenth of a second later) or never (when the system likes).",
         rich_help_panel=_RUN,
     ),
 ]
