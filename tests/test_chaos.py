@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
+import sys
+from pathlib import Path
 
 import chaos
 import numpy as np
@@ -14,6 +18,9 @@ from zerothresh.runs.journal import Journal
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")  # forked on purpose
 
+PACKAGE = Path(zt.__file__).parent
+KEEPING = tuple(str(PACKAGE / part) for part in ("runs", "keeper.py", "files.py"))
+
 
 @pytest.fixture(autouse=True)
 def compiled():
@@ -24,6 +31,60 @@ def test_killed_runs_lose_nothing_repeat_nothing_and_end_the_same(tmp_path):
     tally = chaos.campaign(8, 3, tmp_path)
     assert tally.kills > 8
     assert tally.clean, f"{tally} {tally.words}"
+
+
+def touches_the_disk(function):
+    owner = getattr(function, "__self__", None)
+    return (function.__module__ or type(owner).__module__) in {"posix", "io", "_io", "mmap", "fcntl", "binascii"}
+
+
+def last_breath(instant):
+    """Kill this process before the instant-th step on the disk that the keeping of a run takes."""
+    seen = [0]
+
+    def watch(frame, event, argument):
+        if event == "c_call" and frame.f_code.co_filename.startswith(KEEPING) and touches_the_disk(argument):
+            seen[0] += 1
+            if seen[0] == instant:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(watch)
+    return seen
+
+
+def test_killed_at_each_instant_of_the_keeping_nothing_is_lost(tmp_path):
+    """Random instants seldom hit the few microseconds between two steps on the disk: these hit them all."""
+    case = chaos.Case(zt.SAGASZHT(0.02), 0.0, 1, False, "never", True, False, 1)
+    budget = 60
+    twin = chaos.run(case, None, tmp_path / "twin", budget)
+    seen = []
+
+    def die_at(instant, folder, ledger):
+        child = os.fork()
+        if child == 0:
+            count = last_breath(instant)
+            chaos.run(case, folder, ledger, budget)
+            sys.setprofile(None)
+            (tmp_path / "count").write_text(str(count[0]))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        return os.WIFSIGNALED(status)
+
+    assert not die_at(0, tmp_path / "whole", None)
+    instants = int((tmp_path / "count").read_text())
+    assert instants > 100
+    for instant in range(1, instants + 1):
+        folder, ledger = tmp_path / f"run-{instant}", tmp_path / f"ledger-{instant}"
+        assert die_at(instant, folder, ledger)
+        before = chaos.asked(ledger)
+        result = chaos.run(case, folder, ledger, budget)
+        same = (result.x.tobytes(), result.fun, result.nfev, result.trace)
+        assert same == (twin.x.tobytes(), twin.fun, twin.nfev, twin.trace), f"instant {instant}"
+        repeated = chaos.asked(ledger) - chaos.asked(tmp_path / "twin")
+        assert 0 <= repeated <= (before > 0), f"instant {instant}: {repeated} repeated queries"
+        assert not [name for name in os.listdir(folder) if name.endswith(".part")]
+        seen.append(repeated)
+    assert 0 in seen
 
 
 def test_a_full_disk_loses_nothing(tmp_path):

@@ -21,7 +21,7 @@ from zerothresh.runs.identity import compare, digest
 from zerothresh.runs.journal import FSYNC, FailureLine, Journal, ValueLine
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.lock import Lock
-from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered, read_plain, sync_folder
+from zerothresh.runs.paths import JOURNAL, PART, SNAPSHOT, numbered, read_plain, sync_folder
 from zerothresh.runs.sessions import Sessions
 from zerothresh.version import __version__
 
@@ -57,11 +57,13 @@ class Run:
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is not a folder: name a new folder, or one of an earlier run")
         known = self.folder / "run.json"
-        if self.folder.is_dir() and not os.path.lexists(known) and set(os.listdir(self.folder)) - {"lock"}:
+        if self.folder.is_dir() and not os.path.lexists(known) and not all(map(_is_begun, os.listdir(self.folder))):
             raise RunError(f"{self.folder} holds other files and no run.json: name a new folder for the run")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = Lock(self.folder)
+            for name in filter(PART.fullmatch, os.listdir(self.folder)):
+                (self.folder / name).unlink()  # of a holder that was killed while it wrote
         except OSError as error:
             raise RunError(f"the run folder {self.folder} cannot be used: {error.strerror}") from None
         self.open_journal: Journal | None = None  # the journal, once something has been written
@@ -186,7 +188,7 @@ class Run:
         meta = {**meta, "run": self._name}
         same = self._tail is not None and self._tail[1] == number  # no round since the last snapshot
         if same:
-            meta = {**meta, "journal_bytes": self.journal().end}
+            meta = {**meta, "journal_bytes": self.journal().mark()}
         if self.open_journal is not None:
             self.open_journal.sync()  # the values before the snapshot are safe before it is
         snapshot.write(self.folder / f"snapshot-{number:010d}.npz", meta, arrays, sync=self.fsync != "never")
@@ -216,6 +218,11 @@ class Run:
                 self.open_journal.close()
             self.open_journal = None
         self._lock.release()
+
+
+def _is_begun(name: str) -> bool:
+    """Whether a file may be there before run.json is: of a run that was killed at its very beginning."""
+    return name == "lock" or PART.fullmatch(name) is not None
 
 
 def run_name(identity: dict[str, Any]) -> str:

@@ -9,8 +9,8 @@ import mmap
 import os
 import sys
 import threading
-from binascii import b2a_base64
-from dataclasses import dataclass
+from binascii import a2b_base64, b2a_base64
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -62,6 +62,10 @@ class FailureLine:
 class Journal:
     """Appends lines to a file whose space is claimed ahead.
 
+    A line is a checksum and a JSON object: values from a row of a round on, or a failure. A value that
+    comes alone, in the row after the one before, is a short line: base64 of its eight bytes and of the
+    checksum of the chain so far. It costs a third, and a black box mostly answers one value at a time.
+
     The space for a round is claimed before the round is asked for: a full disk then stops the run
     while no value is in hand, and never loses one that has been paid for. Bytes claimed and not yet
     used are zeros, which the reader takes for the end.
@@ -78,13 +82,14 @@ class Journal:
         self._map: mmap.mmap | None = None
         self.trouble: OSError | None = None  # why no more should be asked for, though all so far is written
         self._round, self._final, self._head = -1, False, b""  # what lines of one round have in common
+        self._next, self._chain = -1, 0  # the row that a short line would be for, and the checksum before it
         os.ftruncate(self._fd, end)  # cut a torn tail before anything is appended
         self._each = fsync == "value"
         self._syncer = Syncer(self._fd) if fsync == "batch" else None
 
-    @property
-    def end(self) -> int:
-        """The length of what has been written."""
+    def mark(self) -> int:
+        """The length of what has been written; a reader can begin here."""
+        self._next = -1
         return self._end
 
     def claim(self, values: int) -> None:
@@ -120,31 +125,44 @@ class Journal:
 
     def values(self, round_: int, final: bool, start: int, values: Array) -> None:
         """Write values down."""
-        if round_ != self._round or final is not self._final:
-            self._round, self._final, self._head = round_, final, b'{"r":%d,"f":%d,"a":' % (round_, final)
         if not _LITTLE:
             values = values.astype("<f8")
-        self._write(b'%b%d,"b":"%b"}' % (self._head, start, b2a_base64(values.data, newline=False)))
+        data = values.tobytes()
+        if start == self._next and round_ == self._round and final is self._final and len(data) == 8:
+            self._chain = crc32(data, self._chain)
+            self._next = start + 1
+            self._append(b2a_base64(data + self._chain.to_bytes(4, "little")))
+            return
+        if round_ != self._round or final is not self._final:
+            self._round, self._final, self._head = round_, final, b'{"r":%d,"f":%d,"a":' % (round_, final)
+        body = b'%b%d,"b":"%b"}' % (self._head, start, b2a_base64(data, newline=False))
+        self._next, self._chain = start + values.size, crc32(body)
+        self._append(b"%08x %b\n" % (self._chain, body))
 
     def failure(self, round_: int, start: int, component: int, calls: int) -> None:
         """Write down that a call failed, so that it stays counted."""
-        self._write(b'{"r":%d,"a":%d,"c":%d,"failed":%d}' % (round_, start, component, calls))
+        body = b'{"r":%d,"a":%d,"c":%d,"failed":%d}' % (round_, start, component, calls)
+        self._next = -1
+        self._append(b"%08x %b\n" % (crc32(body), body))
 
-    def _write(self, body: bytes) -> None:
-        line = b"%08x %b\n" % (crc32(body), body)
-        end = self._end + len(line)
-        if self._map is not None and end <= self._claimed and len(line) < _LONG:
-            self._map[self._end : end] = line
+    def _append(self, line: bytes) -> None:
+        begin, size = self._end, len(line)
+        end = begin + size
+        if size < _LONG and self._map is not None and end <= self._claimed:
+            self._map[begin:end] = line
         else:
             done = 0
-            while done < len(line):
-                done += os.pwrite(self._fd, line[done:], self._end + done)
+            while done < size:
+                done += os.pwrite(self._fd, line[done:], begin + done)
         self._end = end
+        syncer = self._syncer
+        if (syncer is not None and syncer.pending) and end + self._margin <= self._claimed:
+            return
         try:
             if self._each:
                 _sync(self._fd)
-            elif self._syncer is not None:
-                self._syncer.request()
+            elif syncer is not None:
+                syncer.request()
             if end + self._margin > self._claimed:
                 self._claim()  # a full disk is found out now that nothing is in hand
         except OSError as error:
@@ -171,7 +189,7 @@ class Syncer:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._wanted, self._stopping = threading.Event(), threading.Event()
-        self._pending = False
+        self.pending = False
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._loop, name="zerothresh-fsync", daemon=True)
         self._thread.start()
@@ -180,15 +198,15 @@ class Syncer:
         """Bring what has been written to the disk, soon; raises what went wrong the last time."""
         if self._error is not None:
             raise self._error
-        if not self._pending:
-            self._pending = True
+        if not self.pending:
+            self.pending = True
             self._wanted.set()
 
     def _loop(self) -> None:
         while True:
             self._wanted.wait()
             self._wanted.clear()
-            self._pending = False  # what is written from here on asks again
+            self.pending = False  # what is written from here on asks again
             if self._stopping.is_set():
                 return
             try:
@@ -208,7 +226,7 @@ class Syncer:
 def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int, bool]:
     """The good lines of a journal from a byte on, where they end, and whether more than zeros follow.
 
-    A torn or damaged line ends it.
+    A torn or damaged line ends it. Short lines are put together.
     """
     data = read_plain(path, _MOST)
     lines: list[ValueLine | FailureLine] = []
@@ -218,8 +236,28 @@ def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int
         body = data[at + 9 : stop]
         if stop < 0 or data[at + 8 : at + 9] != b" " or data[at : at + 8] != b"%08x" % crc32(body):
             return lines, at, bool(data[at:].strip(b"\0"))
-        lines.append(_parse(path, body))
-        at = stop + 1
+        line, at = _parse(path, body), stop + 1
+        if isinstance(line, ValueLine):
+            more, at = _chain(data, at, crc32(body))
+            if more:
+                line = replace(line, values=np.concatenate([line.values, np.frombuffer(b"".join(more), "<f8")]))
+        lines.append(line)
+
+
+def _chain(data: bytes, at: int, chain: int) -> tuple[list[bytes], int]:
+    """The values of the short lines from a byte on, and where they end."""
+    found: list[bytes] = []
+    while data[at + 16 : at + 17] == b"\n":
+        try:
+            content = a2b_base64(data[at : at + 16], strict_mode=True)
+        except ValueError:
+            break
+        chain = crc32(content[:8], chain)
+        if content[8:] != chain.to_bytes(4, "little"):
+            break
+        found.append(content[:8])
+        at += 17
+    return found, at
 
 
 def _parse(path: Path, body: bytes) -> ValueLine | FailureLine:

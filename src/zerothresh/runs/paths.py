@@ -14,6 +14,7 @@ _GUARD = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if os.name == "posix" else
 
 SNAPSHOT = re.compile(r"snapshot-(\d{10})\.npz")
 JOURNAL = re.compile(r"journal-(\d{10})\.jsonl")
+PART = re.compile(r"\.run\.json\.\d+\.part|snapshot-\d{10}\.npz\.part")  # half-written, on the way to a rename
 
 
 def open_plain(path: Path, flags: int) -> int:
