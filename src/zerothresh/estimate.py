@@ -77,6 +77,8 @@ class Answers:
         if self._plan.estimator.common:
             total = rows[0] if len(rows) == 1 else rows.sum(axis=0) / len(rows)
             return self._direction_sum(self._plan.tag(point, 0), total)
+        if len(rows) == 1:
+            return self._direction_sum(self._plan.tag(point, int(places[0])), rows[0])
         out = np.zeros(self._plan.d)
         for row, place in zip(rows, places, strict=True):
             out += self._direction_sum(self._plan.tag(point, int(place)), row)
@@ -102,6 +104,9 @@ class Answers:
 
     def remembered(self, memory: Memory, components: Indices) -> Array:
         """The mean of the remembered gradients a_j of some components."""
+        if len(components) == 1:
+            j = int(components[0])
+            return self._recall(int(memory.rounds[j]), int(memory.tags[j])).combine(memory.coefficients[j])
         out = np.zeros(self._plan.d)
         where: dict[tuple[int, int], list[int]] = {}
         for j in components.tolist():

@@ -46,8 +46,10 @@ def plan(method: Memorising, state: PMState, n: int, rng: Stream) -> Probes:
     if not state.ready:  # the paper does not say what the memory holds at first: the gradients at theta^(0)
         return Probes.gradients(at=[state.theta], of=range(n))
     i_r, J = method.law.sample(n, method.batch, rng)
-    components = np.concatenate([i_r, J[~np.isin(J, i_r)]])
-    return Probes.gradients(at=[state.theta], of=components, refresh=np.flatnonzero(np.isin(components, J)))
+    components = list(dict.fromkeys([*i_r.tolist(), *J.tolist()]))  # i_r first, each once
+    refreshed = set(J.tolist())
+    places = np.array([place for place, j in enumerate(components) if j in refreshed], dtype=np.int64)
+    return Probes.gradients(at=[state.theta], of=components, refresh=places)
 
 
 def update(method: Memorising, state: PMState, answers: Answers, H: HardThreshold) -> PMState:
