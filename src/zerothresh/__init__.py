@@ -4,9 +4,10 @@ Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when
 ask for values f_i(theta).
 """
 
-from zerothresh import plot, problems
+from zerothresh import datasets, plot, problems
 from zerothresh.asktell import Optimizer
 from zerothresh.batch import Batch
+from zerothresh.comparison import Comparison, compare
 from zerothresh.engine import iterate, minimize
 from zerothresh.evaluate import Evaluator, Failure
 from zerothresh.methods import (
@@ -43,6 +44,7 @@ __all__ = [
     "VRSZHT",
     "AllOrNothing",
     "Batch",
+    "Comparison",
     "Estimator",
     "Evaluator",
     "Failure",
@@ -57,6 +59,8 @@ __all__ = [
     "Status",
     "Trace",
     "__version__",
+    "compare",
+    "datasets",
     "hard_threshold",
     "iterate",
     "methods",

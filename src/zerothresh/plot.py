@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,21 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+
+class Run(Protocol):
+    """What is drawn of a run: ``trace`` with the columns nfev, nht and fun."""
+
+    @property
+    def trace(self) -> Any: ...
+
+
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 _POINTS = 400  # where curves of several runs are compared
 
 
 def compare(
-    results: Iterable[Result] | Mapping[str, Sequence[Result]],
+    results: Iterable[Result] | Mapping[str, Sequence[Run]],
     *,
     optimum: float = 0.0,
     log: bool | None = None,
@@ -74,7 +82,7 @@ def compare(
     return figure
 
 
-def curve(runs: Sequence[Result], column: str, optimum: float = 0.0) -> tuple[Array, Array, Array]:
+def curve(runs: Sequence[Run], column: str, optimum: float = 0.0) -> tuple[Array, Array, Array]:
     """Mean and standard deviation of F - optimum over runs, where all of them have values."""
     histories = []
     for run in runs:
@@ -95,10 +103,10 @@ def curve(runs: Sequence[Result], column: str, optimum: float = 0.0) -> tuple[Ar
     return grid, rows.mean(axis=0), rows.std(axis=0)
 
 
-def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Result]]) -> dict[str, list[Result]]:
+def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]:
     if isinstance(results, Mapping):
         return {label: list(runs) for label, runs in results.items()}
-    grouped: dict[str, list[Result]] = {}
+    grouped: dict[str, list[Run]] = {}
     for result in results:
         grouped.setdefault(name_of(result.method), []).append(result)
     if not grouped:

@@ -27,7 +27,9 @@ app.command("show", epilog="Example: zerothresh show runs/a", no_args_is_help=Tr
 app.command(
     "export", epilog="Example: zerothresh export runs/a --trace trace.csv --best best.npy", no_args_is_help=True
 )(export)
-app.add_typer(reproduce, name="reproduce")
+app.command("reproduce", epilog="Example: zerothresh reproduce ridge --quick --out report/ridge", no_args_is_help=True)(
+    reproduce
+)
 
 
 def _version(wanted: bool) -> None:

@@ -3,54 +3,72 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zerothresh.cli.say import refusing, speaking
+from zerothresh.cli.say import BadInput, refusing, speaking
 
 if TYPE_CHECKING:
-    from zerothresh.reproduce.ridge import RidgeComparison
+    from zerothresh.reproduce.claims import Verdict
+    from zerothresh.reproduce.study import Study
 
-reproduce = typer.Typer(help="Reproduce the paper's experiments.", no_args_is_help=True)
+_HELP = """Reproduce the paper's ridge experiments: tables, figures, and a verdict on each of its claims.
+
+EXPERIMENT is ridge (synthetic), bodyfat, autoprice, or all. What is done is kept in the folder as it comes:
+after a stop, the same command goes on."""
 
 
-@reproduce.callback()
-def experiments() -> None:
-    """Reproduce the paper's experiments: each gives a table here and a report folder."""
-
-
-@reproduce.command("ridge", epilog="Example: zerothresh reproduce ridge --runs 10 --out report/ridge10")
-def ridge(
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="ridge, bodyfat, autoprice or all.")],
     out: Annotated[
-        Path, typer.Option(help="The report folder: new, empty, or with an earlier report of this experiment.")
-    ] = Path("report/ridge"),
-    runs: Annotated[int, typer.Option(help="Runs of each method and learning rate.")] = 3,
-    seed: Annotated[int, typer.Option(help="Of the problem and the first run; the next run has the next seed.")] = 0,
+        Path | None, typer.Option(help="The report folder: new, empty, or of the same experiment [report/EXPERIMENT].")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One panel and fewer runs: about a minute, instead of many.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the problems and the runs.")] = 0,
     budget: Annotated[
-        int, typer.Option(help="Calls of a component (#IZO) for each run; the paper has 80,000.")
-    ] = 80_000,
+        int | None, typer.Option(help="Calls of a component (#IZO) for each run, instead of the paper's.")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(help="Processes; the numbers do not depend on it (default: one a processor).")
     ] = None,
 ) -> None:
-    """Compare all methods on the paper's ridge regression: a table, two figures, a report."""
+    """Reproduce the paper's experiments."""
     with speaking():
-        from zerothresh import report
-        from zerothresh.reproduce import ridge as experiment
-        from zerothresh.reproduce import ridge_report
+        from zerothresh.reproduce import folder as report
+        from zerothresh.reproduce import study as studying
+        from zerothresh.reproduce.display import Grid
+        from zerothresh.reproduce.experiments import EXPERIMENTS
 
-        cells = len(experiment.METHODS) * len(experiment.ETAS) * runs
+        if experiment not in (*EXPERIMENTS, "all"):
+            raise BadInput(f"there is no experiment {experiment!r}: take {', '.join(EXPERIMENTS)} or all")
+        names = list(EXPERIMENTS) if experiment == "all" else [experiment]
+        folder = Path("report") / (f"{experiment}-quick" if quick else experiment) if out is None else out
+        begun = time.perf_counter()
         with refusing():
-            report.prepare(out, ridge_report.EXPERIMENT)
-            with _Live(cells) as live:
-                comparison = experiment.run_ridge(
-                    runs=runs, seed=seed, budget=budget, jobs=_processors() if jobs is None else jobs, done=live.done
-                )
-            ridge_report.write(comparison, out)
-        _show(comparison, ridge_report.HEADER, ridge_report.rows(comparison))
-        typer.echo(f"Report: {out / 'index.html'}")
+            made = [EXPERIMENTS[name](quick=quick, seed=seed) for name in names]
+            if budget is not None:
+                made = [one.with_budget(budget) for one in made]
+            wanted = report.identity(made, quick=quick)
+            if report.prepare(folder, wanted):
+                typer.echo(f"going on with what is in {folder}", err=True)
+            studies = []
+            for one in made:
+                with Grid(one) as grid:
+                    workers = _processors() if jobs is None else jobs
+                    studies.append(studying.run(one, jobs=workers, folder=folder, done=grid.done))
+            found = report.write(folder, studies, wanted, time.perf_counter() - begun)
+        for study in studies:
+            _show(study)
+        _say(found)
+        typer.echo(f"Report: {folder / 'index.html'}")
+
+
+reproduce.__doc__ = _HELP
 
 
 def _processors() -> int:
@@ -58,55 +76,41 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Live:
-    """Runs done, the best so far and the time left: a bar on a terminal, plain lines elsewhere."""
-
-    def __init__(self, cells: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.cells, self.count, self.lowest, self.best = cells, 0, float("inf"), ""
-        console = Console(stderr=True)
-        self.bar: Any = None
-        if console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"))
-            self.bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
-            self.task = self.bar.add_task("starting", total=cells)
-
-    def __enter__(self) -> _Live:
-        if self.bar is not None:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def done(self, cell: Any, result: Any) -> None:
-        """Take note of a run."""
-        from zerothresh.reproduce.compare import end_of
-
-        self.count += 1
-        if end_of(result) < self.lowest:
-            self.lowest = end_of(result)
-            self.best = f"best {cell.label} eta={cell.method.eta:g} F={self.lowest:.6f}"
-        if self.bar is not None:
-            self.bar.update(self.task, completed=self.count, description=self.best)
-        elif self.count == self.cells or self.count % max(1, self.cells // 7) == 0:
-            typer.echo(f"{self.count} of {self.cells} runs; {self.best}", err=True)
-
-
-def _show(comparison: RidgeComparison, header: tuple[str, ...], rows: list[list[str]]) -> None:
+def _show(study: Study) -> None:
+    """The methods in the last panel, with fresh runs."""
     from rich.console import Console
     from rich.table import Table
 
-    setting = comparison.setting
-    title = (
-        f"Ridge, k = {setting.k}, {setting.budget:,} #IZO, {len(comparison.seeds)} runs, F* = {comparison.optimum:.6f}"
-    )
-    table = Table(title=title, caption="eta: the best of the grid; support: runs that end with the best support")
+    from zerothresh.comparison.statistics import mean, median
+    from zerothresh.reproduce.tables import interval
+
+    panel = next((p for p in study.experiment.panels if (p.k, p.q) == (3, 200)), study.experiment.panels[-1])
+    title = f"{study.experiment.title}, {panel}, {study.experiment.budget:,} #IZO"
+    header = ("method", "eta", "F - F*: as in paper", "fresh runs", "own support", "right")
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
+    for label in study.labels():
+        first, fresh = study.find(label, panel, fresh=False), study.measures(label, panel)
+        if first is None or fresh is None:
+            continue
+        gap = mean(first.measures(fresh=False).gap).value
+        shown = interval(mean(fresh.gap)).split(" ")[0], interval(median(fresh.own)).split(" ")[0]
+        right = f"{fresh.right} of {len(fresh.runs)}"
+        table.add_row(label, f"{first.eta:g}", f"{gap:.1e}", *shown, right)
+    Console().print(table)
+    typer.echo("own support: F less its minimum on the final support (median); right: runs with the best support\n")
+
+
+def _say(found: list[Verdict]) -> None:
+    """The verdicts, a line or two each."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Verdicts", title_justify="left", box=None, pad_edge=False)
+    table.add_column("claim", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("cases", no_wrap=True)
+    for verdict in found:
+        table.add_row(verdict.claim, verdict.outcome, verdict.tally)
     Console().print(table)

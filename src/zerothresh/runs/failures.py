@@ -22,9 +22,7 @@ class Failures:
         self.folder = folder
         self.path = folder / "failures.jsonl"
 
-    def add(
-        self, *, round: int, row: int, component: int, point: Any, error: str, trace: str, calls: int
-    ) -> None:
+    def add(self, *, round: int, row: int, component: int, point: Any, error: str, trace: str, calls: int) -> None:
         """Write a failure down."""
         words: dict[str, Any] = {
             "time": lines.stamp(),

@@ -1,0 +1,5 @@
+"""Comparing methods: grids, several runs, several processes, and going on after a stop."""
+
+from zerothresh.comparison.compare import Comparison, compare
+
+__all__ = ["Comparison", "compare"]

@@ -1,0 +1,103 @@
+"""The live display of an experiment: the whole grid, the best learning rate so far, the time left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from zerothresh.comparison.cell import Cell, Outcome
+from zerothresh.reproduce.protocol import Experiment
+
+
+class Grid:
+    """A table of panels and methods on a terminal, a few plain lines elsewhere.
+
+    A field tells how many runs are done and the best learning rate so far.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        from rich.console import Console
+
+        self.experiment = experiment
+        self.total, self.count = experiment.runs, 0
+        self.begun, self.known = time.monotonic(), 0
+        self.shown = self.begun
+        self.wanted: dict[str, int] = {}
+        for race in experiment.races:
+            name = f"{race.entry.panel} {race.entry.name}"
+            runs = len(race.protocol.choose) * len(experiment.etas) + len(race.protocol.judge)
+            self.wanted[name] = self.wanted.get(name, 0) + runs
+        self.done_by: dict[str, int] = dict.fromkeys(self.wanted, 0)
+        self.ends: dict[str, dict[float, list[float]]] = {name: {} for name in self.wanted}
+        self.console = Console(stderr=True)
+        self.live: Any = None
+
+    def __enter__(self) -> Grid:
+        if self.console.is_terminal:
+            from rich.live import Live
+
+            self.live = Live(self._table(), console=self.console, transient=True, refresh_per_second=4)
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def done(self, cell: Cell, outcome: Outcome) -> None:
+        """Take note of a run."""
+        self.count += 1
+        if time.monotonic() - self.begun < 0.5:
+            self.known = self.count  # outcomes of an earlier session come at once: they tell nothing of the time left
+        self.done_by[cell.label] += 1
+        eta = float(getattr(cell.method, "eta", float("nan")))
+        self.ends[cell.label].setdefault(eta, []).append(outcome.end)
+        now = time.monotonic()
+        if self.live is not None:
+            if now - self.shown > 0.25 or self.count == self.total:
+                self.shown = now
+                self.live.update(self._table())
+        elif now - self.shown > 15 or self.count == self.total:
+            self.shown = now
+            print(
+                f"{self.experiment.name}: {self.count} of {self.total} runs{self._left()}", file=sys.stderr, flush=True
+            )
+
+    def _left(self) -> str:
+        made, spent = self.count - self.known, time.monotonic() - self.begun
+        if made < 10 or self.count == self.total:
+            return ""
+        seconds = spent / made * (self.total - self.count)
+        return f", about {seconds / 60:.0f} min left" if seconds > 90 else f", about {seconds:.0f} s left"
+
+    def _field(self, name: str) -> str:
+        if name not in self.wanted:
+            return ""
+        done, wanted = self.done_by[name], self.wanted[name]
+        if done == 0:
+            return "·"
+        means = {eta: sum(ends) / len(ends) for eta, ends in self.ends[name].items()}
+        best = f"{min(means, key=lambda eta: means[eta]):g}"
+        return best if done == wanted else f"{best} {100 * done // wanted}%"
+
+    def _table(self) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        plain = [race.entry for race in self.experiment.races if not race.entry.switch]
+        labels = list(dict.fromkeys(entry.label for entry in plain))
+        table = Table(box=None, pad_edge=False, title=f"{self.experiment.title}: best η so far", title_justify="left")
+        table.add_column("panel", no_wrap=True)
+        for label in labels:
+            table.add_column(label.removesuffix("-SZHT"), justify="right", no_wrap=True)
+        for panel in dict.fromkeys(entry.panel for entry in plain):
+            table.add_row(str(panel), *(self._field(f"{panel} {label}") for label in labels))
+        switched = [name for name in self.wanted if name not in {f"{e.panel} {e.name}" for e in plain}]
+        rest = sum(self.done_by[name] for name in switched)
+        if switched:
+            table.add_row("switches", f"{rest} of {sum(self.wanted[name] for name in switched)}")
+        bar = ProgressBar(total=self.total, completed=self.count, width=40)
+        return Group(table, bar, Text(f"{self.count} of {self.total} runs{self._left()}"))

@@ -1,0 +1,164 @@
+"""The paper's ridge experiments (Section 5 and Appendix, "Extra experiments"), with their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh import check
+from zerothresh.datasets import load_autoprice, load_bodyfat
+from zerothresh.methods import FGZOHT, LSVRGSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT, Method
+from zerothresh.plan import Estimator
+from zerothresh.problems import Ridge, ridge
+from zerothresh.problems.ridge import standardise
+from zerothresh.reproduce.protocol import Entry, Experiment, Panel, Protocol, Race
+
+# The letter of eq. (3): each component has random directions of its own.
+PAPER = Estimator(q=1, mu=1e-4, directions="sphere", common=False)
+LAMBDA = 0.5
+
+Array = NDArray[np.float64]
+Maker = Callable[[float, int], Method]  # from eta and m
+
+FIGURE: dict[str, Maker] = {  # the five of the paper's figures
+    "FGZOHT": lambda eta, m: FGZOHT(eta),
+    "SZOHT": lambda eta, m: SZOHT(eta),
+    "VR-SZHT": lambda eta, m: VRSZHT(eta, m=m),
+    "SAGA-SZHT": lambda eta, m: SAGASZHT(eta),
+    "SARAH-SZHT": lambda eta, m: SARAHSZHT(eta, m=m),
+}
+BESIDE: dict[str, Maker] = {  # two more laws of J, which the paper describes and does not run
+    "p-SAGA-SZHT": lambda eta, m: PSAGASZHT(eta, p=2),
+    "LSVRG-SZHT": lambda eta, m: LSVRGSZHT(eta, p=1.0),
+}
+RANDOM: dict[str, Maker] = {
+    "VR-SZHT": lambda eta, m: VRSZHT(eta, m=m, output="random"),
+    "SARAH-SZHT": lambda eta, m: SARAHSZHT(eta, m=m, output="random"),
+}
+PAPER_NAME, FRESH_NAME = "paper", "fresh"
+
+
+def _entry(label: str, maker: Maker, panel: Panel, m: int, estimator: Estimator = PAPER, **more: str) -> Entry:
+    return Entry(label, panel, lambda eta: maker(eta, m), replace(estimator, q=panel.q), **more)
+
+
+def _switched(panel: Panel, m: int, labels: Sequence[str]) -> Iterator[Entry]:
+    """The choices that the paper leaves open, one at a time."""
+    for label in labels:
+        maker = FIGURE[label]
+        if label in RANDOM:
+            apart = replace(PAPER, shared=False)
+            yield _entry(label, maker, panel, m, apart, switch="independent directions")
+            yield _entry(label, RANDOM[label], panel, m, switch="random outgoing iterate")
+        yield _entry(label, maker, panel, m, replace(PAPER, difference="central"), switch="central differences")
+        if label != "SZOHT":
+            yield _entry(label, maker, panel, m, replace(PAPER, common=True), switch="one block a round")
+
+
+def _swept(k: int, d: int, m: int, labels: Sequence[str]) -> Iterator[Entry]:
+    """Few directions, and as many as there are dimensions in one orthonormal block."""
+    block = replace(PAPER, directions="orthogonal")
+    for label in labels:
+        for q in (1, 2, d):
+            yield _entry(label, FIGURE[label], Panel(k, q), m)
+        yield _entry(label, FIGURE[label], Panel(k, d), m, block, switch="orthonormal block")
+
+
+def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
+    """Synthetic ridge regression: n = 10, d = 5."""
+    n, d, m = 10, 5, 10
+    panels = (Panel(3, 200),) if quick else tuple(Panel(k, q) for k, q in product((2, 3, 4), (50, 100, 200)))
+    choosing, judging = (4, 12) if quick else (10, 30)
+    few = (4, 12)
+    check.count("seed", seed, low=0)
+    one = f"draw {seed}"
+    problems = {one: ridge(n=n, d=d, lam=LAMBDA, seed=seed)}
+
+    def draws(first: int, count: int) -> tuple[tuple[str, int], ...]:
+        numbers = [1000 * (seed + 1) + first + i for i in range(count)]
+        problems.update({f"draw {number}": ridge(n=n, d=d, lam=LAMBDA, seed=number) for number in numbers})
+        return tuple((f"draw {number}", number) for number in numbers)
+
+    paper = Protocol(PAPER_NAME, tuple((one, seed + run) for run in range(3)), ())
+    fresh = Protocol(FRESH_NAME, draws(0, choosing), draws(500, judging))
+    small = Protocol(FRESH_NAME, fresh.choose[: few[0]], fresh.judge[: few[1]])
+    entries = [_entry(label, maker, panel, m) for panel in panels for label, maker in {**FIGURE, **BESIDE}.items()]
+    races = [Race(protocol, entry) for protocol in (paper, fresh) for entry in entries]
+    if quick:
+        races += [Race(small, entry) for entry in _switched(Panel(3, 200), m, ["SARAH-SZHT"])]
+    else:
+        races += [Race(fresh, entry) for entry in _switched(Panel(3, 50), m, list(FIGURE))]
+        races += [Race(small, entry) for entry in _swept(3, d, m, ["FGZOHT", "SZOHT", "VR-SZHT", "SARAH-SZHT"])]
+    words = (
+        f"Synthetic ridge regression (Section 5 and the appendix): n = {n} components, d = {d} coordinates, λ = "
+        f"{LAMBDA:g}; x_i uniform in the unit ball, columns standardised, y = x θ* with θ* standard normal. μ = 1e-4, "
+        f"s2 = {d}, m = {m}.",
+        f"As in the paper: one problem, drawn with seed {seed}, 3 runs, which also choose η.",
+        f"With more care: η is chosen on {choosing} other draws of the problem, and judged on {judging} fresh ones, a "
+        "run each; the same draws for all methods.",
+    )
+    title = "Synthetic ridge regression"
+    return Experiment(
+        "ridge", title, words, (0.005, 0.01, 0.05, 0.1, 0.5), 80_000, panels, problems, tuple(races), seed
+    )
+
+
+def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: int) -> Experiment:
+    """Ridge regression on real data: k in {5, 10}, q in {5, 10}, m = floor(n/2)."""
+    check.count("seed", seed, low=0)
+    n, d = problems["data"].n, problems["data"].d
+    m = n // 2
+    panels = (Panel(5, 5),) if quick else tuple(Panel(k, q) for k, q in product((5, 10), (5, 10)))
+    etas = (0.1, 0.01, 0.001) if quick else tuple(10.0**-i for i in range(1, 8))
+    choosing, judging = (2, 3) if quick else (5, 8)
+    both = Protocol(
+        PAPER_NAME,
+        tuple(("data", seed + run) for run in range(choosing)),
+        tuple(("data", 1000 * (seed + 1) + run) for run in range(judging)),
+    )
+    races = [Race(both, _entry(label, maker, panel, m)) for panel in panels for label, maker in FIGURE.items()]
+    apart = replace(PAPER, shared=False)
+    block = replace(PAPER, directions="orthogonal")
+    scaled = Protocol(PAPER_NAME, tuple(("y", s) for _, s in both.choose[:3]), tuple(("y", s) for _, s in both.judge))
+    for label in ("VR-SZHT", "SARAH-SZHT"):
+        panel = panels[0]
+        races.append(Race(both, _entry(label, FIGURE[label], panel, m, apart, switch="independent directions")))
+        races.append(Race(both, _entry(label, RANDOM[label], panel, m, switch="random outgoing iterate")))
+        if not quick:
+            full = _entry(label, FIGURE[label], Panel(panel.k, d), m, block, switch="orthonormal block")
+            races.append(Race(both, full))
+    if not quick:
+        for label, maker in FIGURE.items():
+            races.append(Race(scaled, _entry(label, maker, panels[0], m, switch="y standardised", subject="y")))
+    words = (
+        f"{title}: n = {n} rows, d = {d} columns, standardised; y as it is; λ = {LAMBDA:g}. μ = 1e-4, s2 = {d}, "
+        f"m = {m}.",
+        f"As in the paper: {choosing} runs, which also choose η.",
+        f"With more care: the chosen η is judged by {judging} fresh runs.",
+    )
+    return Experiment(name, title, words, etas, 100_000, panels, problems, tuple(races), seed)
+
+
+def bodyfat(*, quick: bool = False, seed: int = 0) -> Experiment:
+    """Body fat, 252 x 14."""
+    return _real("bodyfat", "Body fat", _forms(*load_bodyfat(return_X_y=True)), quick, seed)
+
+
+def autoprice(*, quick: bool = False, seed: int = 0) -> Experiment:
+    """Car prices, 159 x 15."""
+    return _real("autoprice", "Car prices", _forms(*load_autoprice(return_X_y=True)), quick, seed)
+
+
+def _forms(X: Array, y: Array) -> dict[str, Ridge]:
+    """The problem as the paper describes it, and with y standardised like the columns: it does not say."""
+    return {
+        "data": Ridge(standardise(X), y, LAMBDA),
+        "y": Ridge(standardise(X), standardise(y[:, None])[:, 0], LAMBDA),
+    }
+
+
+EXPERIMENTS: dict[str, Callable[..., Experiment]] = {"ridge": synthetic, "bodyfat": bodyfat, "autoprice": autoprice}

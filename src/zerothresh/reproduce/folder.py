@@ -1,0 +1,191 @@
+"""The folder of a report: taken, gone on with, or refused; and written whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from zerothresh import files
+from zerothresh.reproduce.claims import Verdict, verdicts
+from zerothresh.reproduce.figures import colours, figures
+from zerothresh.reproduce.page import Section, page
+from zerothresh.reproduce.protocol import Experiment
+from zerothresh.reproduce.study import Study
+from zerothresh.reproduce.tables import case_table, tables, verdict_table
+from zerothresh.version import __version__
+
+MANIFEST, IDENTITY = "manifest.json", "study.json"
+_PACKAGES = ("numpy", "scipy", "numba", "matplotlib")
+
+
+def identity(experiments: Sequence[Experiment], *, quick: bool) -> dict[str, Any]:
+    """What must be the same for a folder to go on."""
+    return {
+        "experiments": [experiment.name for experiment in experiments],
+        "quick": quick,
+        "seed": experiments[0].seed,
+        "budgets": [experiment.budget for experiment in experiments],
+        "version": __version__,
+    }
+
+
+def prepare(folder: Path, wanted: Mapping[str, Any]) -> bool:
+    """Make the folder, or refuse it, before anything is computed; True if it goes on with earlier work."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ValueError("a report is drawn with matplotlib: pip install 'zerothresh[plot]'") from None
+    path = folder / IDENTITY
+    if folder.is_dir() and any(folder.iterdir()):
+        try:
+            earlier = json.loads(path.read_text())
+            if not isinstance(earlier, dict):
+                raise ValueError
+        except (OSError, ValueError):
+            raise ValueError(
+                f"the folder {folder} holds other files, and no report that could go on: name a new or empty folder"
+            ) from None
+        for name, value in wanted.items():
+            if earlier.get(name) != value:
+                raise ValueError(
+                    f"the folder {folder} holds results with {name} = {earlier.get(name)!r:.60}, not {value!r}: name "
+                    "another folder, or remove that one"
+                )
+        files.check_folder(folder)
+        return True
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"the folder {folder} cannot be made ({error.strerror}): name another") from None
+    files.check_folder(folder)
+    files.write(path, json.dumps(dict(wanted), indent=1) + "\n")
+    return False
+
+
+def write(folder: Path, studies: Sequence[Study], wanted: Mapping[str, Any], seconds: float) -> list[Verdict]:
+    """Write the report into a folder that `prepare` has accepted; the verdicts."""
+    found = verdicts(studies)
+    made = [verdict_table(found), case_table(found)]
+    contents: dict[str, str | bytes] = {}
+    sections = []
+    for study in studies:
+        drawn, tabled = figures(study), tables(study)
+        for figure in drawn:
+            contents |= {f"{figure.name}.png": figure.png, f"{figure.name}.pdf": figure.pdf}
+        made += tabled
+        contents[f"{study.experiment.name}-traces.csv"] = _traces(study)
+        experiment = study.experiment
+        sections.append(Section(experiment.name, experiment.title, experiment.words, drawn, tabled, colours(study)))
+    for table in made:
+        contents |= {f"{table.name}.csv": table.csv(), f"{table.name}.tex": table.latex()}
+    names = sorted([*contents, MANIFEST])
+    words = ", ".join(f"{name} {number}" for name, number in versions().items())
+    title = "Variance-reduced zeroth-order hard thresholding, reproduced"
+    contents["index.html"] = page(title, _lead(studies), found, made[1], sections, _notes(studies), names, words)
+    manifest = {
+        "experiment": "+".join(study.experiment.name for study in studies),
+        **wanted,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "versions": versions(),
+        "studies": [_described(study) for study in studies],
+        "verdicts": [
+            {"claim": v.claim, "source": v.source, "verdict": v.outcome, "cases": v.tally, "evidence": v.evidence}
+            for v in found
+        ],
+        "files": sorted([*contents, MANIFEST, IDENTITY]),
+    }
+    contents[MANIFEST] = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    for name, content in contents.items():
+        files.write(folder / name, content)
+    return found
+
+
+def versions() -> dict[str, str]:
+    """What the numbers were made with."""
+    numbers = {name: version(name) for name in _PACKAGES}
+    return {"zerothresh": __version__, "python": platform.python_version(), **numbers}
+
+
+def _described(study: Study) -> dict[str, Any]:
+    """An experiment in the manifest: enough to do it again."""
+    experiment = study.experiment
+    return {
+        "name": experiment.name,
+        "n": experiment.n,
+        "d": experiment.d,
+        "budget": experiment.budget,
+        "etas": list(experiment.etas),
+        "runs": experiment.runs,
+        "races": [
+            {
+                "method": raced.race.entry.label,
+                "panel": str(raced.race.entry.panel),
+                "switch": raced.race.entry.switch,
+                "estimator": asdict(raced.race.entry.estimator),
+                "chosen": repr(raced.race.entry.make(raced.eta)),
+                "choose": [list(place) for place in raced.race.protocol.choose],
+                "judge": [list(place) for place in raced.race.protocol.judge],
+            }
+            for raced in study.raced
+        ],
+    }
+
+
+def _traces(study: Study) -> str:
+    """The curves of the chosen entries, a row a step that was kept."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["runs", "k", "q", "method", "switch", "eta", "problem", "seed", "nfev", "nht", "F", "own"])
+    for raced in study.raced:
+        entry, protocol = raced.race.entry, raced.race.protocol
+        if entry.switch or protocol.name != "paper":
+            continue
+        head = [protocol.name, entry.panel.k, entry.panel.q, entry.label, entry.switch, raced.eta]
+        for place, run in zip(protocol.choose, raced.chosen, strict=True):
+            trace = run.trace
+            for row in zip(
+                trace.nfev.tolist(), trace.nht.tolist(), trace.fun.tolist(), trace.own.tolist(), strict=True
+            ):
+                writer.writerow([*head, *place, *row])
+    return out.getvalue()
+
+
+def _lead(studies: Sequence[Study]) -> list[str]:
+    names = ", ".join(study.experiment.title.lower() for study in studies)
+    runs = sum(study.experiment.runs for study in studies)
+    return [
+        f"The ridge experiments of Yuan et al. (ICLR 2024): {names}. {runs:,} runs. Each method has the learning rate "
+        "that is best for it on the paper's grid, by F at the last iterate. F* is the best k-sparse value, found by "
+        "trying every support; no method sees it.",
+        "The verdicts are computed from fresh runs, by 95 % intervals. In each case two things are compared; a case "
+        "says yes or no if the interval leaves no doubt. A claim holds if at least three quarters of its cases say yes "
+        "and at most a tenth say no. If at most a quarter say yes, it does not hold if more than a quarter say no, and "
+        "is not shown if not. Else it depends.",
+    ]
+
+
+def _notes(studies: Sequence[Study]) -> list[str]:
+    budgets = " and ".join(f"{b:,}" for b in sorted({study.experiment.budget for study in studies}))
+    return [
+        "Estimates are eq. (3) with forward differences and directions uniform on the sphere, fresh a component. "
+        "The two estimates of a difference use the same directions, on which the paper is silent. The last iterate of "
+        "an epoch goes out. The tables of switches show what each of these choices changes.",
+        f"Every run may make {budgets} calls of a single component (#IZO). F is computed exactly for the curves, and "
+        "these calls are not counted. A round that would exceed the budget is not begun.",
+        "The memory of SAGA-SZHT begins with one full estimate at the start, which is paid for. A run that diverges "
+        "has F = ∞.",
+        "p-SAGA-SZHT refreshes p = 2 rows a step, LSVRG-SZHT all rows with probability 1/n: the paper describes them "
+        "and does not run them.",
+        "Intervals of means and medians are percentiles of 2,000 bootstrap resamples of the runs; those of shares are "
+        "Wilson's. They are for each case alone: of a hundred clear cases, a few may be so by chance.",
+        "Traces hold at most 200 rows a run, evenly by #IZO. “cells” has the outcome of each run.",
+    ]

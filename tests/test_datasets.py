@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import copy
+import hashlib
+import pickle
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zerothresh as zt
+
+ROOT = Path(__file__).parents[1]
+DATA = files("zerothresh") / "datasets" / "data"
+LOADERS = {"bodyfat": zt.datasets.load_bodyfat, "autoprice": zt.datasets.load_autoprice}
+loaders = pytest.mark.parametrize("load", list(LOADERS.values()), ids=list(LOADERS))
+
+# SHA-256 of the files: whoever changes a digit has to say so here.
+SUMS = {
+    "bodyfat.csv": "08654b75fd7a347daafebd583f0acdb14b4546fc3e07cddbe363617b3158cafc",
+    "autoprice.csv": "9821ffa7c129ccb4ae7492d8cc9657274b7b3fe0a188b287e734741ba7a8584f",
+}
+
+
+def test_body_fat_is_what_it_was():
+    table = zt.datasets.load_bodyfat()
+    names = "density age weight height neck chest abdom hip thigh knee ankle biceps forearm wrist"
+    assert " ".join(table.feature_names) == names
+    assert (table.target_name, table.filename) == ("siri", "bodyfat.csv")
+    assert (table.data.shape, table.target.shape) == ((252, 14), (252,))
+    assert table.data[0].tolist() == [1.0708, 23, 154.25, 67.75, 36.2, 93.1, 85.2, 94.5, 59, 37.3, 21.9, 32, 27.4, 17.1]
+    assert table.target[[0, 1, 181, -1]].tolist() == [12.3, 6.1, 0.0, 31.9]
+
+
+def test_what_is_said_of_wrong_values_in_body_fat_is_so():
+    table = zt.datasets.load_bodyfat()
+    siri = np.maximum(495 / table.data[:, 0] - 450, 0)
+    assert np.flatnonzero(abs(siri - table.target) > 2).tolist() == [47, 75, 95]
+    assert np.flatnonzero(table.data[:, 3] < 60).tolist() == [41]
+    assert table.data[41, 3] == 29.5
+    assert np.flatnonzero(495 / table.data[:, 0] < 450).tolist() == [181]
+    assert np.corrcoef(table.data[:, 0], table.target)[0, 1] < -0.98
+
+
+def test_auto_price_is_what_it_was():
+    table = zt.datasets.load_autoprice()
+    names = (
+        "symboling normalized-losses wheel-base length width height curb-weight engine-size bore stroke "
+        "compression-ratio horsepower peak-rpm city-mpg highway-mpg"
+    )
+    assert " ".join(table.feature_names) == names
+    assert (table.target_name, table.filename) == ("price", "autoprice.csv")
+    assert (table.data.shape, table.target.shape) == ((159, 15), (159,))
+    assert table.data[0].tolist() == [2, 164, 99.8, 176.6, 66.2, 54.3, 2337, 109, 3.19, 3.4, 10, 102, 5500, 24, 30]
+    assert table.target[[0, 1, -1]].tolist() == [13950, 17450, 22625]
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_the_files_are_the_ones_that_were_made(name):
+    assert hashlib.sha256((DATA / name).read_bytes()).hexdigest() == SUMS[name]
+
+
+@loaders
+def test_the_arrays_are_plain_finite_and_ones_own(load):
+    first, second = load(), load()
+    for name in ("data", "target"):
+        array = first[name]
+        assert array.dtype == np.float64
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+        assert array.flags.owndata
+        assert np.isfinite(array).all()
+        array[:] = -1.0
+        assert not (second[name] == -1.0).all()
+    first.feature_names.clear()
+    assert np.array_equal(load().data, second.data)
+    assert load().feature_names == second.feature_names
+
+
+@loaders
+def test_X_and_y_alone(load):
+    X, y = load(return_X_y=True)
+    assert np.array_equal(X, load().data)
+    assert np.array_equal(y, load().target)
+    with pytest.raises(TypeError):
+        load(True)
+
+
+@loaders
+def test_a_table_is_a_dict_with_attributes(load):
+    table = load()
+    assert list(table) == ["data", "target", "feature_names", "target_name", "DESCR", "filename"]
+    assert all(getattr(table, name) is table[name] for name in table)
+    assert set(table) <= set(dir(table))
+    with pytest.raises(AttributeError, match=r"a table has no 'dta'; it has data, target"):
+        table.dta
+    with pytest.raises(AttributeError):
+        table.data = None
+    for twin in (copy.deepcopy(table), pickle.loads(pickle.dumps(table))):  # noqa: S301
+        assert type(twin) is zt.datasets.Table
+        assert np.array_equal(twin.data, table.data)
+        assert twin.DESCR == table.DESCR
+
+
+def test_the_descriptions_name_source_licence_and_citation():
+    body, cars = zt.datasets.load_bodyfat().DESCR, zt.datasets.load_autoprice().DESCR
+    assert all(word in body for word in ("Licence: ", "MIT", "non-commercial", "faraway 0.0.6", "Penrose", "Johnson"))
+    assert all(word in cars for word in ("Licence: ", "CC BY 4.0", "orange3 3.40.0", "Schlimmer", "UCI"))
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    words = ("MIT License", "non-commercial", "CC BY 4.0", "Schlimmer", "Penrose", "Johnson", *SUMS)
+    assert all(word in readme for word in words)
+
+
+def test_a_table_makes_a_problem():
+    X, y = zt.datasets.load_bodyfat(return_X_y=True)
+    problem = zt.problems.Ridge(zt.problems.standardise(X), y - y.mean(), lam=0.0)
+    best, _ = problem.optimum(1)
+    assert np.flatnonzero(best).tolist() == [0]  # the density, as the description says
+
+
+@pytest.mark.slow
+def test_the_packages_give_the_same_bytes_again(tmp_path):
+    subprocess.run([sys.executable, str(ROOT / "tools" / "make_datasets.py"), str(tmp_path)], check=True, timeout=600)
+    assert {path.name for path in tmp_path.iterdir()} == set(SUMS)
+    for name in SUMS:
+        assert (tmp_path / name).read_bytes() == (DATA / name).read_bytes()
