@@ -4,10 +4,18 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test test-all chaos lint bench clean help
+.PHONY: run reproduce browser test test-all chaos lint bench clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge
-	$(BIN)/zerothresh reproduce ridge --out report/ridge
+	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge
+
+reproduce: $(READY)  ## all of the paper's ridge experiments: the report in report/all, its verdicts in the README
+	$(BIN)/zerothresh reproduce all --out report/all
+	$(BIN)/python scripts/put_verdicts.py report/all/manifest.json
+
+browser:  ## Chromium for the tests that look at a report, from the system's packages, if that can be done here
+	@command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } \
+		>/dev/null 2>&1 || echo "Chromium could not be installed: the tests that need it are skipped"
 
 test: $(READY)  ## the tests, in a few minutes
 	$(BIN)/pytest -q -n 2

@@ -12,7 +12,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SHOWN = {
     "ask_tell.py": ["STOPPED: good enough", "ingredient  4:  1.5", "ingredient 11: -", "ingredient 26:"],
-    "compare_methods.py": ["best support", "FGZOHT", "SARAHSZHT", "picture:"],
+    "compare_methods.py": ["1140 supports", "FGZOHT", "SARAHSZHT", "picture:"],
     "knobs.py": ["7   0.500   0.500", "21  -0.400  -0.400", "38   0.300   0.300", "52  -0."],
     "own_method.py": ["SZOHT(eta=0.5", "HeavyBall(eta=0.5, beta=0.5)", "HeavyBall(eta=0.5, beta=0.8)"],
     "resume.py": [

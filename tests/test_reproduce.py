@@ -1,4 +1,4 @@
-"""The ridge comparison and its report."""
+"""The paper's experiments, the verdicts, and the report."""
 
 from __future__ import annotations
 
@@ -6,277 +6,416 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import zerothresh as zt
-from zerothresh import report
 from zerothresh.cli import app
-from zerothresh.reproduce import ridge_report
-from zerothresh.reproduce.compare import Setting, compare, end_of
-from zerothresh.reproduce.ridge import ETAS, METHODS, RidgeComparison, eta_of, run_ridge
+from zerothresh.comparison.cell import Curve, Outcome
+from zerothresh.comparison.compare import Trial
+from zerothresh.comparison.statistics import Estimate
+from zerothresh.reproduce import claims, folder, study
+from zerothresh.reproduce.experiments import EXPERIMENTS, FIGURE, PAPER, autoprice, bodyfat, synthetic
+from zerothresh.reproduce.protocol import Panel
+from zerothresh.reproduce.study import Raced, Study
+from zerothresh.reproduce.tables import Table
 
-FILES = {"curves.csv", "grid.csv", "index.html", "izo.png", "manifest.json", "nht.png", "table.csv"}
-
-
-@pytest.fixture(scope="module")
-def comparison() -> RidgeComparison:
-    """All methods with a small budget."""
-    return run_ridge(runs=2, seed=1, budget=9_000, etas=(0.05, 0.5))
-
-
-@pytest.fixture(scope="module")
-def folder(comparison: RidgeComparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its report."""
-    folder = tmp_path_factory.mktemp("report")
-    report.prepare(folder, ridge_report.EXPERIMENT)
-    ridge_report.write(comparison, folder)
-    return folder
+SMALL = 6_000
+CSV = ("cases", "ridge-fresh", "ridge-grid", "ridge-paper", "ridge-switches", "ridge-traces", "verdicts")
 
 
-def table(path: Path) -> list[dict[str, str]]:
+def command(*arguments):
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "80"})
+
+
+def rows_of(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-# The comparison.
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A whole report, with a small budget: (folder, what the command printed)."""
+    where = tmp_path_factory.mktemp("report") / "ridge"
+    outcome = command("ridge", "--quick", "--budget", SMALL, "--jobs", 2, "--out", where)
+    assert outcome.exit_code == 0, outcome.output
+    return where, outcome
 
 
-def test_the_settings_are_the_papers() -> None:
-    assert ETAS == (0.005, 0.01, 0.05, 0.1, 0.5)
-    small = run_ridge(runs=1, etas=[0.1], methods=["FGZOHT"])
-    assert (small.problem.n, small.problem.d, small.problem.lam) == (10, 5, 0.5)
-    estimator = small.setting.estimator
-    assert (small.setting.k, small.setting.budget) == (3, 80_000)
-    assert (estimator.q, estimator.mu, estimator.s2, estimator.directions) == (200, 1e-4, 5, "sphere")
-    assert [METHODS[label](0.1).m for label in ("VR-SZHT", "SARAH-SZHT")] == [10, 10]
-    assert small.contenders[0].best.nfev == 39 * 10 * 201  # as many full gradients as fit
+# The settings are the paper's.
 
 
-def test_every_method_of_the_figure_is_compared(comparison: RidgeComparison) -> None:
-    labels = [contender.label for contender in comparison.contenders]
-    assert labels[:5] == ["FGZOHT", "SZOHT", "VR-SZHT", "SAGA-SZHT", "SARAH-SZHT"]
-    assert labels[5:] == ["p-SAGA-SZHT", "LSVRG-SZHT"]
+def test_the_synthetic_experiment_has_the_papers_settings():
+    experiment = synthetic()
+    assert (experiment.n, experiment.d, experiment.budget) == (10, 5, 80_000)
+    assert experiment.etas == (0.005, 0.01, 0.05, 0.1, 0.5)
+    assert [(p.k, p.q) for p in experiment.panels] == [(k, q) for k in (2, 3, 4) for q in (50, 100, 200)]
+    problem = next(iter(experiment.problems.values()))
+    assert problem.lam == 0.5
+    np.testing.assert_allclose(problem.X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(problem.X.std(axis=0), 1)
+    plain = [race for race in experiment.races if race.protocol.name == "paper"]
+    assert {len(race.protocol.choose) for race in plain} == {3}
+    assert [race.entry.label for race in plain][:5] == list(FIGURE)
+    for race in plain:
+        estimator = race.entry.estimator
+        assert (estimator.q, estimator.mu, estimator.directions) == (race.entry.panel.q, 1e-4, "sphere")
+        assert (estimator.shared, estimator.common, estimator.difference) == (True, False, "forward")
+        assert getattr(race.entry.make(0.1), "m", 10) == 10
 
 
-def test_the_best_learning_rate_has_the_lowest_mean_at_the_end(comparison: RidgeComparison) -> None:
-    for contender in comparison.contenders:
-        means = [np.mean([end_of(run) for run in trial.runs]) for trial in contender.trials]
-        assert contender.best.mean == min(means)
-        assert eta_of(contender.best.method) == comparison.etas[int(np.argmin(means))]
+@pytest.mark.parametrize(("make", "n", "d"), [(bodyfat, 252, 14), (autoprice, 159, 15)])
+def test_the_real_experiments_have_the_papers_settings(make, n, d):
+    experiment = make()
+    assert (experiment.n, experiment.d, experiment.budget) == (n, d, 100_000)
+    np.testing.assert_allclose(experiment.etas, [10.0**-i for i in range(1, 8)])
+    assert [(p.k, p.q) for p in experiment.panels] == [(5, 5), (5, 10), (10, 5), (10, 10)]
+    plain = [race for race in experiment.races if not race.entry.switch]
+    assert [race.entry.label for race in plain] == [*FIGURE] * 4
+    assert {len(race.protocol.choose) for race in plain} == {5}
+    assert {race.entry.make(0.1).m for race in plain if race.entry.label in ("VR-SZHT", "SARAH-SZHT")} == {n // 2}
+    np.testing.assert_allclose(experiment.problems["data"].X.std(axis=0), 1)
 
 
-def test_no_run_beats_the_enumerated_optimum_or_the_budget(comparison: RidgeComparison) -> None:
-    for contender in comparison.contenders:
-        for trial in contender.trials:
-            assert trial.ends.min() >= comparison.optimum - 1e-12
-            assert all(run.nfev <= 9_000 for run in trial.runs)
+@pytest.mark.parametrize("make", EXPERIMENTS.values())
+def test_the_runs_that_judge_did_not_choose(make):
+    experiment = make()
+    for race in experiment.races:
+        assert not set(race.protocol.choose) & set(race.protocol.judge)
+        if experiment.name == "ridge" and race.protocol.judge:  # fresh problems, not only fresh seeds
+            assert not {p for p, _ in race.protocol.choose} & {p for p, _ in race.protocol.judge}
 
 
-def test_the_number_of_processes_changes_nothing(comparison: RidgeComparison) -> None:
-    again = run_ridge(runs=2, seed=1, budget=9_000, etas=(0.05, 0.5), jobs=2)
-    for one, other in zip(comparison.contenders, again.contenders, strict=True):
-        for mine, theirs in zip(one.trials, other.trials, strict=True):
-            assert mine.method == theirs.method
-            assert [run.seed for run in mine.runs] == [run.seed for run in theirs.runs] == [1, 2]
-            assert all(a.trace == b.trace for a, b in zip(mine.runs, theirs.runs, strict=True))
+def test_every_open_choice_is_a_switch():
+    found = {(race.entry.label, race.entry.switch) for race in synthetic().races if race.entry.switch}
+    for label in ("VR-SZHT", "SARAH-SZHT"):
+        for switch in ("independent directions", "random outgoing iterate", "central differences", "one block a round"):
+            assert (label, switch) in found
+    made = {race.entry.switch: race.entry for race in synthetic().races if race.entry.label == "VR-SZHT"}
+    assert made["independent directions"].estimator.shared is False
+    assert made["random outgoing iterate"].make(0.1).output == "random"
+    assert made["central differences"].estimator.difference == "central"
+    assert made["orthonormal block"].estimator.directions == "orthogonal"
 
 
-def test_a_run_that_diverges_counts_as_infinity_and_breaks_nothing(tmp_path: Path) -> None:
-    small = run_ridge(runs=2, budget=20_000, etas=(1e3, 0.05), methods=["FGZOHT", "SZOHT"])
-    far = run_ridge(runs=2, budget=20_000, etas=(1e200,), methods=["FGZOHT", "SZOHT"])
-    assert [eta_of(contender.best.method) for contender in small.contenders] == [0.05, 0.05]
-    assert all(np.isinf(contender.best.mean) for contender in far.contenders)
-    for number, outcome in enumerate((small, far)):
-        folder = tmp_path / str(number)
-        report.prepare(folder, ridge_report.EXPERIMENT)
-        ridge_report.write(outcome, folder)
-        assert "nan" not in (folder / "index.html").read_text().split("How it was done")[0].lower().split("base64")[0]
-    assert ridge_report.rows(far)[0][2] == "diverged"
+# The numbers.
 
 
-def test_every_run_is_told_as_it_comes() -> None:
-    told: list[tuple[str, int]] = []
-    run_ridge(
-        runs=2, budget=3_000, etas=[0.1], methods=["SZOHT"], done=lambda cell, _: told.append((cell.label, cell.seed))
-    )
-    assert told == [("SZOHT", 0), ("SZOHT", 1)]
+@pytest.fixture(scope="module")
+def small():
+    """Two methods in one panel, kept in memory."""
+    experiment = synthetic(quick=True).with_budget(20_000)
+    races = tuple(race for race in experiment.races if race.entry.name in ("FGZOHT", "SZOHT"))
+    return study.run(replace(experiment, races=races))
 
 
-def test_any_problem_and_any_grid_of_methods_can_be_compared() -> None:
-    problem = zt.problems.quadratic(d=8, seed=3)
-    setting = Setting(problem, 2, 2_000, zt.Estimator(q=8))
-    grid = [zt.VRSZHT(eta=0.1, m=m) for m in (2, 5)]
-    (contender,) = compare(setting, {"VR": grid}, seeds=[4, 5])
-    assert [trial.method for trial in contender.trials] == grid
-    assert contender.best in contender.trials
+def test_a_chosen_learning_rate_has_the_lowest_mean_and_the_fresh_runs_use_it(small):
+    for raced in small.raced:
+        means = [np.mean([run.end for run in trial.runs]) for trial in raced.trials]
+        assert raced.eta == small.experiment.etas[int(np.argmin(means))]
+    raced = small.find("SZOHT", Panel(3, 200))
+    problem, seed = raced.race.protocol.judge[0]
+    subject = small.experiment.problems[problem]
+    alone = zt.minimize(
+        subject, None, 3, budget=20_000, method=zt.SZOHT(raced.eta), estimator=replace(PAPER, q=200), seed=seed,
+        monitor=subject.F,
+    )  # fmt: skip
+    assert alone.trace.fun[-1] == raced.judged[0].end
+    assert alone.nfev == raced.judged[0].nfev
 
 
-def test_bad_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="runs must be at least 1"):
-        run_ridge(runs=0)
-    with pytest.raises(ValueError, match="jobs must be at least 1"):
-        run_ridge(jobs=0)
-    with pytest.raises(ValueError, match="a method must be one of 'FGZOHT', 'SZOHT'"):
-        run_ridge(methods=["VR-SZTH"])
+def test_gaps_supports_and_own_errors_are_those_of_the_enumerated_optimum(small):
+    for raced in small.raced:
+        measures = raced.measures(fresh=bool(raced.judged))
+        for (name, _), run, gap, own in zip(measures.places, measures.runs, measures.gap, measures.own, strict=True):
+            problem = small.experiment.problems[name]
+            best_x, best = problem.optimum(3)
+            assert gap == pytest.approx(problem.F(run.x) - best, abs=1e-12)
+            floor = problem.F(problem.minimum_on(run.support))
+            assert own == pytest.approx(problem.F(run.x) - floor, abs=1e-12)
+            assert gap >= own - 1e-12
+            if np.array_equal(run.support, np.flatnonzero(best_x)):
+                assert gap == pytest.approx(own, abs=1e-12)
+        assert 0 <= measures.right <= len(measures.runs)
+
+
+def test_the_calls_to_a_level_are_read_off_the_curve(small):
+    measures = small.measures("FGZOHT", Panel(3, 200))
+    assert np.isinf(measures.calls_to(-1.0)).all()
+    calls = measures.calls_to(0.1)
+    for run, start, found in zip(measures.runs, measures.start, calls, strict=True):
+        below = run.trace.nfev[run.trace.own <= 0.1 * start]
+        assert found == (below[0] if below.size else np.inf)
+
+
+# The verdicts.
+
+
+def outcome(own, *, end=None, rises=0.1):
+    curve = Curve(np.array([10, 1000]), np.array([1, 2]), np.array([1.0, own]), np.array([1.0, own]))
+    end = own if end is None else end
+    return Outcome("BUDGET", True, end, own, 1000, 2, 2, rises, 0, np.array([1.0, 0, 0, 0, 0]), curve)
+
+
+def invented(owns):
+    """A study whose runs end with chosen own-support errors: what must come out is known."""
+    experiment = synthetic(quick=True)
+    made = Study(experiment)
+    rng = np.random.default_rng(0)
+    for race in experiment.races:
+        if race.protocol.judge and race.entry.name in owns:
+            level = owns[race.entry.name]
+            runs = tuple(outcome(level * float(rng.uniform(0.9, 1.1))) for _ in race.protocol.judge)
+            trials = tuple(Trial(race.entry.make(eta), runs[: len(race.protocol.choose)]) for eta in experiment.etas)
+            made.raced.append(Raced(race, trials, 0.1, runs, made))
+    return made
+
+
+BETTER = {"FGZOHT": 1e-5, "SZOHT": 1e-1, "VR-SZHT": 1e-3, "SAGA-SZHT": 1e-3, "SARAH-SZHT": 1e-3}
+
+
+def test_the_verdict_follows_the_numbers_and_turns_with_them():
+    assert claims.lower_on_their_support([invented(BETTER)]).outcome == "holds"
+    assert claims.lower_by_the_mean([invented(BETTER)]).outcome == "holds"
+    worse = {**BETTER, "VR-SZHT": 0.5, "SAGA-SZHT": 0.5, "SARAH-SZHT": 0.5}
+    assert claims.lower_on_their_support([invented(worse)]).outcome == "does not hold"
+    same = dict.fromkeys(BETTER, 1e-3)
+    assert claims.lower_on_their_support([invented(same)]).outcome == "not shown"
+    mixed = {**BETTER, "VR-SZHT": 0.5}
+    verdict = claims.lower_on_their_support([invented(mixed)])
+    assert verdict.outcome == "depends"
+    assert verdict.tally == "2 yes, 1 no, 0 unclear"
+    assert re.search(r"VR-SZHT: 0\.(19|2|21), 0 yes and 1 no of 1", verdict.evidence)
+
+
+def test_shared_directions_are_judged_by_the_switch():
+    apart = {**BETTER, "SARAH-SZHT, independent directions": 0.5}
+    verdict = claims.sarah_needs_shared_directions([invented(apart)])
+    assert verdict.outcome == "holds"
+    assert claims.sarah_needs_shared_directions([invented(BETTER)]) is None  # no data, no verdict
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ([True] * 4, "holds"),
+        ([True] * 3 + [None], "holds"),
+        ([True] * 3 + [False], "depends"),
+        ([True, None, None], "depends"),
+        ([False] * 3, "does not hold"),
+        ([None] * 3, "not shown"),
+        ([True, None, None, None], "not shown"),
+        ([True, False, False, None], "does not hold"),
+    ],
+)
+def test_the_rule(said, expected):
+    cases = [claims.Case("", Estimate(1, 1, 1), says) for says in said]
+    assert claims.outcome_of(cases) == expected
 
 
 # The report.
 
 
-def test_the_folder_holds_the_page_the_figures_the_numbers_and_the_manifest(folder: Path) -> None:
-    assert {path.name for path in folder.iterdir()} == FILES
-    assert json.loads((folder / "manifest.json").read_text())["files"] == sorted(FILES)
+def test_the_command_speaks_in_80_columns_and_tells_the_verdicts(made):
+    where, outcome = made
+    lines = outcome.stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines if not line.startswith(("Report: ", "own support")))
+    for label in FIGURE:
+        assert label in outcome.stdout
+    assert "Verdicts" in outcome.stdout
+    assert f"Report: {where / 'index.html'}" in outcome.stdout
+    assert "457 of 457 runs" in outcome.stderr
 
 
-def test_the_page_stands_alone(folder: Path) -> None:
-    page = (folder / "index.html").read_text()
-    assert not re.search(r'(src|href)="?(https?:)?//', page)
-    images = re.findall(r'<img src="data:image/svg\+xml;base64,[^"]+" alt="([^"]+)"', page)
-    assert len(images) == page.count("<img") == 2
-    assert all("Means at the end: FGZOHT" in alt for alt in images)
-    assert 'name="viewport"' in page
-    assert "prefers-color-scheme: dark" in page
-    assert "@media print" in page
-    for name in re.findall(r"href='([^']+)'", page):
-        assert (folder / name).is_file()
-
-
-def test_every_figure_of_the_table_is_computed_from_the_curves(folder: Path, comparison: RidgeComparison) -> None:
-    ends: dict[str, dict[str, float]] = {}
-    for row in table(folder / "curves.csv"):
-        ends.setdefault(row["method"], {})[row["run"]] = float(row["fun"])  # the last row of a run stays
-    rows = table(folder / "table.csv")
-    assert [row["method"] for row in rows] == list(METHODS)
-    page = (folder / "index.html").read_text()
-    for row, shown in zip(rows, ridge_report.rows(comparison), strict=True):
-        last = list(ends[row["method"]].values())
-        assert float(row["F_mean"]) == pytest.approx(np.mean(last), rel=1e-12)
-        assert float(row["F_sd"]) == pytest.approx(np.std(last), abs=1e-12)
-        assert float(row["gap"]) == pytest.approx(np.mean(last) - comparison.optimum, abs=1e-12)
-        assert f"<td>{shown[2]}</td>" in page
-
-
-def test_the_grid_has_a_row_a_run(folder: Path) -> None:
-    assert len(table(folder / "grid.csv")) == len(METHODS) * 2 * 2
-
-
-def test_the_figures_have_150_dots_an_inch(folder: Path) -> None:
-    for name in ("izo.png", "nht.png"):
-        data = (folder / name).read_bytes()
-        assert data.startswith(b"\x89PNG")
-        width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
-        assert (width, height) == (1200, 720)
-
-
-def test_the_manifest_says_how_to_do_it_again(folder: Path) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["experiment"] == "ridge"
-    assert manifest["seeds"] == [1, 2]
-    assert manifest["problem"]["seed"] == 1
+def test_the_manifest_names_every_file_and_says_how_to_do_it_again(made):
+    where, _ = made
+    manifest = json.loads((where / "manifest.json").read_text())
+    assert sorted(p.name for p in where.iterdir() if p.is_file()) == manifest["files"]
+    assert (manifest["seed"], manifest["quick"], manifest["budgets"]) == (0, True, [SMALL])
     assert manifest["versions"]["zerothresh"] == zt.__version__
-    assert manifest["options"]["estimator"]["q"] == 200
+    races = manifest["studies"][0]["races"]
+    assert races[0]["chosen"].startswith("FGZOHT(eta=")
+    assert races[0]["choose"] == [["draw 0", 0], ["draw 0", 1], ["draw 0", 2]]
     assert manifest["seconds"] > 0
 
 
-def test_the_same_runs_give_the_same_bytes(folder: Path, comparison: RidgeComparison, tmp_path: Path) -> None:
-    ridge_report.write(comparison, tmp_path)
-    for name in FILES - {"manifest.json"}:
-        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
+def test_the_verdicts_of_page_table_and_manifest_are_the_same(made):
+    where, _ = made
+    manifest = json.loads((where / "manifest.json").read_text())["verdicts"]
+    page = (where / "index.html").read_text()
+    table = rows_of(where / "verdicts.csv")
+    assert [row["claim"] for row in table] == [verdict["claim"] for verdict in manifest]
+    for verdict, row in zip(manifest, table, strict=True):
+        assert verdict["verdict"] == row["verdict"]
+        assert page.count(row["claim"].replace("'", "&#x27;") + ".</strong>") == 1
+        assert f'id="figure-{row["figure"]}"' in page
 
 
-# The folder.
+def test_every_figure_of_the_paper_table_is_computed_from_the_traces(made):
+    where, _ = made
+    ends: dict[str, dict[str, float]] = {}
+    for row in rows_of(where / "ridge-traces.csv"):
+        ends.setdefault(row["method"], {})[row["seed"]] = float(row["F"])  # the last row of a run stays
+    for row in rows_of(where / "ridge-paper.csv"):
+        last = list(ends[row["method"]].values())
+        assert len(last) == int(row["runs"]) == 3
+        assert float(row["F_mean"]) == pytest.approx(np.mean(last), rel=1e-12)
+        assert float(row["F_sd"]) == pytest.approx(np.std(last), abs=1e-12)
 
 
-def test_an_earlier_report_of_the_same_experiment_is_replaced_and_notes_beside_it_stay(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"experiment": "ridge"}')
-    (tmp_path / "notes.txt").write_text("mine")
-    report.prepare(tmp_path, "ridge")
-    ridge_report.write(run_ridge(runs=1, budget=3_000, etas=[0.1], methods=["SZOHT"]), tmp_path)
-    assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert (tmp_path / "index.html").is_file()
+def test_the_page_stands_alone(made):
+    where, _ = made
+    page = (where / "index.html").read_text()
+    assert not re.search(r'(src|href)="?(https?:)?//', page)
+    images = re.findall(r'<img src="data:image/svg\+xml;base64,[^"]+" alt="([^"]+)"', page)
+    assert len(images) == page.count("<img") == 3
+    assert all(len(alt) > 60 for alt in images)
+    for needed in ('name="viewport"', "prefers-color-scheme: dark", "@media print", 'lang="en"'):
+        assert needed in page
+    for name in re.findall(r'href="([^"#:]+)"', page):
+        assert (where / name).is_file(), name
+    for name in ("ridge-k3", "ridge-k3-own", "ridge-switches"):
+        assert (where / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (where / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_same_seed_gives_the_same_bytes_with_one_job_or_two(made, tmp_path):
+    where, _ = made
+    again = command("ridge", "--quick", "--budget", SMALL, "--jobs", 1, "--out", tmp_path / "again")
+    assert again.exit_code == 0, again.output
+    for name in CSV:
+        assert (tmp_path / "again" / f"{name}.csv").read_bytes() == (where / f"{name}.csv").read_bytes(), name
+    for name in ("index.html", "ridge-k3.png", "verdicts.tex"):
+        assert (tmp_path / "again" / name).read_bytes() == (where / name).read_bytes(), name
+
+
+def test_latex_is_escaped():
+    table = Table("t", "T", ("#IZO", "η"), [["50 % & more_", "1 ± 2"]], ("a",), [])
+    latex = table.latex()
+    assert r"\#IZO & $\eta$ \\" in latex
+    assert r"50 \% \& more\_ & 1 $\pm$ 2 \\" in latex
+
+
+# Going on, and what is refused.
+
+
+def test_what_is_done_is_not_done_again_and_a_lost_cell_is(made, tmp_path):
+    where, _ = made
+    copy = tmp_path / "copy"
+    shutil.copytree(where, copy)
+    cells = sorted((copy / "cells").iterdir())
+    kept = {path: path.stat().st_mtime_ns for path in cells[3:]}
+    for path in cells[:3]:
+        path.unlink()
+    again = command("ridge", "--quick", "--budget", SMALL, "--jobs", 1, "--out", copy)
+    assert again.exit_code == 0
+    assert "going on with what is in" in again.stderr
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert all(path.exists() for path in cells[:3])
+    for name in CSV:
+        assert (copy / f"{name}.csv").read_bytes() == (where / f"{name}.csv").read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "sentence"),
+    ("arguments", "sentence"),
     [
-        ("thesis.tex", "years of work", "holds other files"),
-        ("manifest.json", "not json", "holds other files"),
-        ("manifest.json", "[1]", "holds other files"),
-        ("manifest.json", '{"experiment": 3}', "holds other files"),
-        ("manifest.json", '{"experiment": "attack"}', "holds a report of the experiment 'attack'"),
+        (["ridge", "--quick", "--budget", SMALL, "--seed", 1], "holds results with seed = 0, not 1"),
+        (["ridge", "--quick", "--budget", 7000], r"holds results with budgets = \[6000\], not \[7000\]"),
+        (["ridge", "--budget", SMALL], "holds results with quick = True, not False"),
+        (["bodyfat", "--quick", "--budget", SMALL], r"holds results with experiments = \['ridge'\], not \['bodyfat'\]"),
     ],
 )
-def test_a_folder_with_something_else_is_refused(tmp_path: Path, name: str, content: str, sentence: str) -> None:
-    (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match=sentence):
-        report.prepare(tmp_path, "ridge")
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+def test_a_folder_of_another_run_is_refused_and_left_alone(made, arguments, sentence):
+    where, _ = made
+    before = {path: path.stat().st_mtime_ns for path in where.rglob("*")}
+    refused = command(*arguments, "--out", where)
+    assert refused.exit_code == 2
+    assert re.search(sentence, " ".join(refused.stderr.split())), refused.stderr
+    assert {path: path.stat().st_mtime_ns for path in where.rglob("*")} == before
 
 
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [{"thesis.tex": "years"}, {"study.json": "no json"}, {"study.json": "[1]"}])
+def test_a_folder_with_something_else_is_refused_and_left_alone(content, tmp_path):
+    for name, text in content.items():
+        (tmp_path / name).write_text(text)
+    refused = command("ridge", "--quick", "--out", tmp_path)
+    assert refused.exit_code == 2
+    assert "holds other files" in refused.stderr
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == content
+
+
+def test_bad_input_gets_a_sentence(tmp_path):
+    for arguments, sentence in (
+        (["rigde"], "there is no experiment 'rigde': take ridge, bodyfat, autoprice or all"),
+        (["ridge", "--quick", "--budget", "100"], "budget = 100 is too small"),
+        (["ridge", "--quick", "--jobs", "0"], "jobs must be at least 1"),
+        (["ridge", "--quick", "--seed", "-1"], "seed must be at least 0"),
+    ):
+        refused = command(*arguments, "--out", tmp_path / "new")
+        assert refused.exit_code == 2, refused.output
+        assert sentence in " ".join(refused.stderr.split())
+        shutil.rmtree(tmp_path / "new", ignore_errors=True)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="cannot be made"):
-        report.prepare(tmp_path / "file" / "report", "ridge")
-    with pytest.raises(ValueError, match="cannot be made"):
-        report.prepare(tmp_path / "file", "ridge")
+    refused = command("ridge", "--quick", "--out", tmp_path / "file" / "report")
+    assert refused.exit_code == 2
+    assert "cannot be made" in refused.stderr
 
 
-def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"pip install 'zerothresh\[plot\]'"):
-        report.prepare(tmp_path, "ridge")
-
-
-# The command.
-
-
-def run(*arguments: Any) -> Any:
-    return CliRunner().invoke(app, ["reproduce", "ridge", *map(str, arguments)], env={"COLUMNS": "80"})
-
-
-def test_the_command_prints_the_table_in_80_columns_and_writes_the_report(tmp_path: Path) -> None:
-    outcome = run("--out", tmp_path / "r", "--runs", 1, "--budget", 5_000, "--jobs", 1)
-    assert outcome.exit_code == 0, outcome.output
-    lines = outcome.stdout.splitlines()
-    assert all(len(line) <= 80 for line in lines if not line.startswith("Report: "))
-    for label in METHODS:
-        assert label in outcome.stdout
-    assert "35 of 35 runs" in outcome.stderr
-    assert {path.name for path in (tmp_path / "r").iterdir()} == FILES
-
-
-def test_the_command_refuses_before_it_computes(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("")
-    outcome = run("--out", tmp_path)
-    assert outcome.exit_code == 2
-    assert "holds other files" in outcome.stderr
-    assert "runs;" not in outcome.stderr
-    outcome = run("--out", tmp_path / "new", "--budget", 100)
-    assert outcome.exit_code == 2
-    assert "budget = 100 is too small" in outcome.stderr
-    assert run("--out", tmp_path / "new", "--runs", 0).exit_code == 2
-    assert run("--out", tmp_path / "new", "--seed", -1).exit_code == 2
+        folder.prepare(tmp_path, {})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child process")
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_ends_the_whole_comparison(tmp_path: Path, jobs: int) -> None:
+def test_ctrl_c_stops_it_and_the_same_command_goes_on(jobs, made, tmp_path):
+    where, _ = made
+    out = tmp_path / "out"
+    arguments = ["reproduce", "ridge", "--quick", "--budget", str(SMALL), "--jobs", str(jobs), "--out", str(out)]
     code = "from zerothresh.cli import main; main()"
-    command = [sys.executable, "-c", code, "reproduce", "ridge", "--out", str(tmp_path), "--runs", "99"]
-    command += ["--jobs", str(jobs)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-        time.sleep(4)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with process:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and len(list(out.glob("cells/*.npz"))) < 5:
+            time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)  # to all of them, as a terminal does
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert list(tmp_path.iterdir()) == []
+    assert not (out / "index.html").exists()
+    assert 5 <= len(list(out.glob("cells/*.npz"))) < 457
+    again = command(*arguments[1:])
+    assert again.exit_code == 0, again.output
+    for name in CSV:
+        assert (out / f"{name}.csv").read_bytes() == (where / f"{name}.csv").read_bytes()
+
+
+# The README.
+
+
+def test_the_readme_has_the_verdicts_of_the_last_full_reproduction():
+    root = Path(__file__).parents[1]
+    manifest = json.loads((root / "docs" / "reproduction.json").read_text())
+    assert manifest["experiments"] == ["ridge", "bodyfat", "autoprice"]
+    assert manifest["quick"] is False
+    assert manifest["budgets"] == [80_000, 100_000, 100_000]
+    readme = (root / "README.md").read_text()
+    shown = readme.split("<!-- verdicts -->")[1]
+    rows = [line for line in shown.splitlines() if line.startswith("| ") and "---" not in line][1:]
+    assert len(rows) == len(manifest["verdicts"]) > 8
+    page = (root / "docs" / "reproduction.md").read_text().replace("F\\*", "F*")
+    for row, verdict in zip(rows, manifest["verdicts"], strict=True):
+        assert f"({verdict['cases']}). {verdict['evidence']}\n" in page
+        assert row == f"| {verdict['claim']} | {verdict['source']} | {verdict['verdict']} | {verdict['cases']} |"
