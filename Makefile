@@ -6,8 +6,8 @@ READY := .venv/.ready
 
 .PHONY: run reproduce browser test test-all chaos lint bench clean help
 
-run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge
-	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge
+run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
+	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
 
 reproduce: $(READY)  ## all of the paper's ridge experiments: the report in report/all, its verdicts in the README
 	$(BIN)/zerothresh reproduce all --out report/all

@@ -40,7 +40,7 @@ def put(page: Path, text: str) -> None:
 def main() -> None:
     """Read, check, write."""
     manifest = json.loads(Path(sys.argv[1]).read_text())
-    if manifest["quick"] or len(manifest["experiments"]) < 3:
+    if manifest["quick"] or manifest["budgets"] != [80_000, 100_000, 100_000]:
         raise SystemExit("only a full reproduction of all experiments goes into the README")
     kept = {name: manifest[name] for name in KEPT}
     (ROOT / "docs" / "reproduction.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")

@@ -68,7 +68,7 @@ def report(tmp_path_factory):
 
 def test_every_figure_shows_on_a_screen_and_there_is_no_error(report, tmp_path):
     seen = look(report / "index.html", tmp_path / "profile", "--window-size=1200,900")
-    assert len(seen["images"]) == 3
+    assert len(seen["images"]) == (report / "index.html").read_text().count("<img") > 4
     assert all(loaded and shown and alt > 60 for loaded, shown, alt in seen["images"])
     assert seen["background"] == "rgb(255, 255, 255)"
     kept = Path(os.environ.get("ZEROTHRESH_SCREENSHOTS", tmp_path))  # where to keep what was seen

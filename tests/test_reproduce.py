@@ -30,7 +30,9 @@ from zerothresh.reproduce.study import Raced, Study
 from zerothresh.reproduce.tables import Table
 
 SMALL = 6_000
-CSV = ("cases", "ridge-fresh", "ridge-grid", "ridge-paper", "ridge-switches", "ridge-traces", "verdicts")
+CSV = tuple(
+    ["cases", "ridge-fresh", "ridge-grid", "ridge-paper", "ridge-runs", "ridge-switches", "ridge-traces", "verdicts"]
+)
 
 
 def command(*arguments):
@@ -80,8 +82,8 @@ def test_the_real_experiments_have_the_papers_settings(make, n, d):
     np.testing.assert_allclose(experiment.etas, [10.0**-i for i in range(1, 8)])
     assert [(p.k, p.q) for p in experiment.panels] == [(5, 5), (5, 10), (10, 5), (10, 10)]
     plain = [race for race in experiment.races if not race.entry.switch]
-    assert [race.entry.label for race in plain] == [*FIGURE] * 4
-    assert {len(race.protocol.choose) for race in plain} == {5}
+    assert [race.entry.label for race in plain if race.entry.panel in experiment.panels] == [*FIGURE] * 4
+    assert {len(race.protocol.choose) for race in experiment.races} == {5}
     assert {race.entry.make(0.1).m for race in plain if race.entry.label in ("VR-SZHT", "SARAH-SZHT")} == {n // 2}
     np.testing.assert_allclose(experiment.problems["data"].X.std(axis=0), 1)
 
@@ -139,13 +141,30 @@ def test_gaps_supports_and_own_errors_are_those_of_the_enumerated_optimum(small)
         for (name, _), run, gap, own in zip(measures.places, measures.runs, measures.gap, measures.own, strict=True):
             problem = small.experiment.problems[name]
             best_x, best = problem.optimum(3)
-            assert gap == pytest.approx(problem.F(run.x) - best, abs=1e-12)
+            end, start = problem.F(run.x), problem.F(np.zeros(5))
             floor = problem.F(problem.minimum_on(run.support))
-            assert own == pytest.approx(problem.F(run.x) - floor, abs=1e-12)
+            if end > start:  # diverged: counts as staying at the start
+                assert gap == own == pytest.approx(start - best, abs=1e-12)
+                continue
+            assert gap == pytest.approx(end - best, abs=1e-12)
+            assert own == pytest.approx(end - floor, abs=1e-12)
             assert gap >= own - 1e-12
             if np.array_equal(run.support, np.flatnonzero(best_x)):
                 assert gap == pytest.approx(own, abs=1e-12)
-        assert 0 <= measures.right <= len(measures.runs)
+        for place, run in enumerate(measures.runs):
+            assert measures.on_best_support(place)[-1] == measures.right[place]
+            assert len(measures.on_best_support(place)) == len(run.trace.fun)
+
+
+def test_a_run_that_ends_above_its_start_has_diverged(small):
+    raced = small.find("SZOHT", Panel(3, 200))
+    far = replace(raced.judged[0], end=1e9, own=1e9)
+    broken = replace(raced.judged[1], success=False)
+    measures = replace(raced, judged=(far, broken, *raced.judged[2:])).measures(fresh=True)
+    assert measures.diverged[:2].all()
+    np.testing.assert_array_equal(measures.gap[:2], measures.start[:2])
+    np.testing.assert_array_equal(measures.relative[:2], 1.0)
+    assert np.isinf(measures.rises[:2]).all()
 
 
 def test_the_calls_to_a_level_are_read_off_the_curve(small):
@@ -189,12 +208,14 @@ def test_the_verdict_follows_the_numbers_and_turns_with_them():
     worse = {**BETTER, "VR-SZHT": 0.5, "SAGA-SZHT": 0.5, "SARAH-SZHT": 0.5}
     assert claims.lower_on_their_support([invented(worse)]).outcome == "does not hold"
     same = dict.fromkeys(BETTER, 1e-3)
-    assert claims.lower_on_their_support([invented(same)]).outcome == "not shown"
+    assert claims.lower_on_their_support([invented(same)]).outcome == "undecided"
     mixed = {**BETTER, "VR-SZHT": 0.5}
     verdict = claims.lower_on_their_support([invented(mixed)])
     assert verdict.outcome == "depends"
     assert verdict.tally == "2 yes, 1 no, 0 unclear"
-    assert re.search(r"VR-SZHT: 0\.(19|2|21), 0 yes and 1 no of 1", verdict.evidence)
+    assert re.search(
+        r"k=3, q=200, the figure of Section 5: \d+ \(0\.\d+ to [\de+]+\), 2 yes and 1 no of 3", verdict.evidence
+    )
 
 
 def test_shared_directions_are_judged_by_the_switch():
@@ -208,18 +229,34 @@ def test_shared_directions_are_judged_by_the_switch():
     ("said", "expected"),
     [
         ([True] * 4, "holds"),
-        ([True] * 3 + [None], "holds"),
+        ([True] * 3 + [None] * 3, "holds"),
+        ([True] * 9 + [False], "holds"),
         ([True] * 3 + [False], "depends"),
-        ([True, None, None], "depends"),
+        ([True, None, None], "undecided"),
         ([False] * 3, "does not hold"),
-        ([None] * 3, "not shown"),
-        ([True, None, None, None], "not shown"),
-        ([True, False, False, None], "does not hold"),
+        ([False] * 3 + [None] * 3, "does not hold"),
+        ([False] * 9 + [True], "does not hold"),
+        ([None] * 3, "undecided"),
     ],
 )
 def test_the_rule(said, expected):
     cases = [claims.Case("", Estimate(1, 1, 1), says) for says in said]
     assert claims.outcome_of(cases) == expected
+
+
+def test_groups_that_contradict_each_other_make_a_claim_depend():
+    yes, no = (claims.Case("", Estimate(1, 1, 1), said, str(said)) for said in (True, False))
+    verdict = claims._verdict("x", "claim", "paper", "measure", [yes, *[no] * 9], split=True)
+    assert verdict.outcome == "depends"
+    assert claims._verdict("x", "claim", "paper", "measure", [yes, *[no] * 9]).outcome == "does not hold"
+
+
+def test_only_runs_of_the_same_problem_and_seed_are_paired(small):
+    whole = small.find("SZOHT", Panel(3, 200)).measures(fresh=True)
+    part = replace(whole, places=whole.places[2:5], runs=whole.runs[2:5])
+    one, other = claims.paired(part, whole, "own")
+    np.testing.assert_array_equal(one, other)
+    assert len(one) == 3
 
 
 # The report.
@@ -256,8 +293,38 @@ def test_the_verdicts_of_page_table_and_manifest_are_the_same(made):
     assert [row["claim"] for row in table] == [verdict["claim"] for verdict in manifest]
     for verdict, row in zip(manifest, table, strict=True):
         assert verdict["verdict"] == row["verdict"]
-        assert page.count(row["claim"].replace("'", "&#x27;") + ".</strong>") == 1
+        assert page.count(f"<strong>{row['claim']}</strong>".replace("'", "&#x27;")) == 1
         assert f'id="figure-{row["figure"]}"' in page
+        assert (where / f"{row['figure']}.pdf").is_file()
+
+
+def test_every_verdict_can_be_computed_again_from_the_table_of_runs(made):
+    where, _ = made
+    runs = rows_of(where / "ridge-runs.csv")
+    own = {}
+    for row in runs:
+        assert (where / row["file"]).is_file()
+        if not row["switch"]:
+            own.setdefault(row["method"], {})[row["problem"]] = float(row["own"]), float(row["F"]), row["problem"]
+    cases = [row for row in rows_of(where / "cases.csv") if "on the support that they end with" in row["claim"]]
+    assert len(cases) == 3
+    for case in cases:
+        label = case["case"].split(", ")[-1]
+        problems = {problem: zt.problems.ridge(seed=int(problem.split()[1])) for problem in own[label]}
+        ratios = []
+        for problem, made_ in problems.items():
+            start = made_.F(np.zeros(5))
+            pair = []
+            for method in ("SZOHT", label):
+                error, end, _ = own[method][problem]
+                pair.append(error if end <= start else start - made_.optimum(3)[1])
+            ratios.append(pair[0] / pair[1])
+        assert float(case["value"]) == pytest.approx(np.median(ratios), rel=1e-9)
+
+
+def test_a_shortened_report_says_so(made):
+    where, _ = made
+    assert "A shortened look (one panel, fewer runs and another budget)" in (where / "index.html").read_text()
 
 
 def test_every_figure_of_the_paper_table_is_computed_from_the_traces(made):
@@ -277,13 +344,13 @@ def test_the_page_stands_alone(made):
     page = (where / "index.html").read_text()
     assert not re.search(r'(src|href)="?(https?:)?//', page)
     images = re.findall(r'<img src="data:image/svg\+xml;base64,[^"]+" alt="([^"]+)"', page)
-    assert len(images) == page.count("<img") == 3
+    assert len(images) == page.count("<img") == 4 + len(rows_of(where / "verdicts.csv"))
     assert all(len(alt) > 60 for alt in images)
     for needed in ('name="viewport"', "prefers-color-scheme: dark", "@media print", 'lang="en"'):
         assert needed in page
     for name in re.findall(r'href="([^"#:]+)"', page):
         assert (where / name).is_file(), name
-    for name in ("ridge-k3", "ridge-k3-own", "ridge-switches"):
+    for name in ("ridge-k3", "ridge-k3-own", "ridge-k3-right", "ridge-switches"):
         assert (where / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (where / f"{name}.pdf").read_bytes().startswith(b"%PDF")
 

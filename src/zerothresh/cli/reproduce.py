@@ -82,24 +82,22 @@ def _show(study: Study) -> None:
     from rich.table import Table
 
     from zerothresh.comparison.statistics import mean, median
-    from zerothresh.reproduce.tables import interval
 
     panel = next((p for p in study.experiment.panels if (p.k, p.q) == (3, 200)), study.experiment.panels[-1])
     title = f"{study.experiment.title}, {panel}, {study.experiment.budget:,} #IZO"
-    header = ("method", "eta", "F - F*: as in paper", "fresh runs", "own support", "right")
+    header = ("method", "eta", "F - F*, as in paper", "eta", "fresh runs", "own support", "right")
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place == 0 else "right", no_wrap=True)
     for label in study.labels():
-        first, fresh = study.find(label, panel, fresh=False), study.measures(label, panel)
-        if first is None or fresh is None:
+        first, judged = study.find(label, panel, fresh=False), study.find(label, panel)
+        if first is None or judged is None:
             continue
-        gap = mean(first.measures(fresh=False).gap).value
-        shown = interval(mean(fresh.gap)).split(" ")[0], interval(median(fresh.own)).split(" ")[0]
-        right = f"{fresh.right} of {len(fresh.runs)}"
-        table.add_row(label, f"{first.eta:g}", f"{gap:.1e}", *shown, right)
+        gap, fresh = mean(first.measures(fresh=False).gap).value, judged.measures(fresh=True)
+        shown = f"{fresh.gap.mean():.1e}", f"{median(fresh.own).value:.1e}", f"{fresh.right.mean():.0%}"
+        table.add_row(label, f"{first.eta:g}", f"{gap:.1e}", f"{judged.eta:g}", *shown)
     Console().print(table)
-    typer.echo("own support: F less its minimum on the final support (median); right: runs with the best support\n")
+    typer.echo("own support: F less its minimum on the final support, the median\nright: runs with the best support\n")
 
 
 def _say(found: list[Verdict]) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from zerothresh import files
 from zerothresh.engine import minimize
 from zerothresh.methods import Method
 from zerothresh.plan import Estimator
+from zerothresh.problem import Problem
 from zerothresh.result import Result, Status
 from zerothresh.runs import fingerprint
 from zerothresh.runs.identity import plain
@@ -28,6 +32,7 @@ Indices = NDArray[np.int64]
 
 ROWS = 200  # of a trace are kept at the most, evenly by #IZO: enough for a curve
 _MOST = 1 << 24  # bytes of a kept outcome that are read at the most
+_MOST_UNPACKED = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -39,16 +44,28 @@ class Subject:
     n: int | None = None
     vectorized: bool = False
     F: Callable[[Array], float] | None = None
+    mark: str = ""  # its name, taken once: a problem that counts its calls stays the same problem
 
     @staticmethod
-    def of(problem: Any) -> Subject:
-        """A problem object, with its own F if it has one."""
-        return Subject(problem, F=getattr(problem, "F", None))
+    def of(problem: Any, x0: Any = None, n: int | None = None, vectorized: bool = False) -> Subject:
+        """A problem object or a function, with its own F if it has one."""
+        own = getattr(problem, "F", None)
+        return Subject(problem, x0, n, vectorized, own if callable(own) else None, fingerprint(problem))
 
     @property
     def name(self) -> str:
         """What can be told of it without a call."""
-        return fingerprint(self.fun)
+        return self.mark or fingerprint(self.fun)
+
+    @property
+    def named(self) -> Any:
+        """What is minimised, under its name."""
+        fun = self.fun
+        if isinstance(fun, Problem) and callable(fun.values):
+            return SimpleNamespace(d=fun.d, n=fun.n, values=fun.values, fingerprint=self.name)
+        called: Any = partial(fun)
+        called.fingerprint = self.name
+        return called
 
 
 @dataclass(frozen=True)
@@ -83,7 +100,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is kept of a run."""
+    """What is kept of a run. If the subject has no F, ``end`` is that of the result of `minimize`."""
 
     status: str
     success: bool
@@ -115,24 +132,40 @@ class Outcome:
         """Read it back; ValueError if the file is not what `save` writes."""
         try:
             with np.load(io.BytesIO(read_plain(path, _MOST)), allow_pickle=False) as arrays:
+                if sum(entry.file_size for entry in arrays.zip.infolist()) > _MOST_UNPACKED:
+                    raise ValueError("it declares too much")
                 words = json.loads(str(arrays["words"]))
                 curve = Curve(*(arrays[name] for name in ("nfev", "nht", "fun", "own")))
-                return Outcome(x=arrays["x"], trace=curve, **words)
+                outcome = Outcome(x=arrays["x"], trace=curve, **words)
+            if not outcome._sound():
+                raise ValueError("its parts do not fit")
         except FileNotFoundError:
             raise
         except Exception as error:
             raise ValueError(f"{path} is not what a comparison writes ({error}): remove it, and run again") from None
+        return outcome
+
+    def _sound(self) -> bool:
+        """Whether all is of its kind, which a file need not be."""
+        words = [field for field in fields(self) if field.name not in ("x", "trace")]
+        rows = [(column.dtype.kind, column.shape) for column in vars(self.trace).values()]
+        size = self.trace.nfev.shape
+        return (
+            all(type(getattr(self, field.name)).__name__ == field.type for field in words)
+            and rows == [("i", size), ("i", size), ("f", size), ("f", size)]
+            and (self.x.dtype.kind, self.x.ndim, len(size)) == ("f", 1, 1)
+        )
 
 
 class CellFailed(RuntimeError):
-    """The objective raised; the words are the user's own."""
+    """The objective raised, or gave no number at the start, or F raised; the words are the user's own."""
 
 
 def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path | None = None) -> Outcome:
     """The run. With ``work``, a run folder, it goes on where it was killed; its outcome is then written to ``kept``."""
     with np.errstate(all="ignore"):  # a step that is too long overflows, and is told as divergence
         result = minimize(
-            subject.fun,
+            subject.named,
             subject.x0,
             cell.k,
             n=subject.n,
@@ -148,17 +181,31 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
         )
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # Ctrl-C is for the whole comparison
-        if result.status is Status.FAILED:
-            words = "" if result.failure is None else result.failure.traceback
-            raise CellFailed(f"{cell.label}, seed {cell.seed}: {result.message}\n{words}")
         if result.status is Status.DISK:
             raise OSError(result.message)
-        outcome = outcome_of(result, subject)
+        try:
+            _check(result)
+            outcome = outcome_of(result, subject)
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
+            words = str(error) if isinstance(error, CellFailed) else said
+            raise CellFailed(f"{cell.label}, seed {cell.seed}: {words}") from None
     if kept is not None:
         outcome.save(kept)
     if work is not None:
         shutil.rmtree(work, ignore_errors=True)
     return outcome
+
+
+def _check(result: Result) -> None:
+    """Refuse a run that failed for a reason that no learning rate can be blamed for."""
+    words = result.message.removesuffix("; result.failure has the traceback")
+    if result.status is Status.CALLBACK_FAILED:
+        words = f"F{words.removeprefix('the monitor')}"
+    if result.status in (Status.FAILED, Status.CALLBACK_FAILED):
+        raise CellFailed(words if result.failure is None else f"{words}\n{result.failure.traceback}")
+    if result.status is Status.BAD_VALUE and result.nit == 0:
+        raise CellFailed(words)
 
 
 def outcome_of(result: Result, subject: Subject) -> Outcome:
@@ -170,16 +217,17 @@ def outcome_of(result: Result, subject: Subject) -> Outcome:
     floors: dict[bytes, float] = {}
     own = np.array([_own(subject, fun[row], supports[row], floors) for row in rows])
     known = fun[np.isfinite(fun)]
-    end = known[-1] if known.size and np.isfinite(fun[-1]) else result.fun
-    if not result.success:
-        end = np.inf
+    end = np.inf
+    if result.success:
+        last = fun[-1] if fun.size else np.nan
+        end = last if np.isfinite(last) else result.fun if subject.F is None else float(subject.F(result.x_last))
     steps, fall = np.diff(known), known[0] - known[-1] if known.size else 0.0
     rises = float(steps[steps > 0].sum() / fall) if fall > 0 else np.inf
     return Outcome(
         status=result.status.name,
         success=bool(result.success),
         end=float(end) if np.isfinite(end) else np.inf,
-        own=float(own[-1]) if rows.size and result.success else (np.nan if subject.F is None else np.inf),
+        own=float(own[-1]) if rows.size and result.success else np.inf if _knows_own(subject) else np.nan,
         nfev=int(result.nfev),
         nht=int(result.nht),
         nit=int(result.nit),
@@ -198,13 +246,16 @@ def thin(nfev: Indices) -> Indices:
     return np.unique(at)
 
 
+def _knows_own(subject: Subject) -> bool:
+    return subject.F is not None and hasattr(subject.fun, "minimum_on")
+
+
 def _own(subject: Subject, value: float, support: Indices, floors: dict[bytes, float]) -> float:
     """F less its minimum among points with the same support."""
-    minimum_on = getattr(subject.fun, "minimum_on", None)
-    if minimum_on is None or subject.F is None or not np.isfinite(value):
+    if not _knows_own(subject) or subject.F is None or not np.isfinite(value):
         return np.nan
     name = support.tobytes()
     if name not in floors:
-        x = minimum_on(support) if support.size else np.zeros(subject.fun.d)
+        x = subject.fun.minimum_on(support) if support.size else np.zeros(subject.fun.d)
         floors[name] = subject.F(x)
-    return max(0.0, float(value) - floors[name])
+    return float(np.maximum(0.0, value - floors[name]))

@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh import check, files, plot
+from zerothresh.asktell import Optimizer
 from zerothresh.comparison import statistics
 from zerothresh.comparison.cell import Cell, Outcome, Subject
 from zerothresh.comparison.grid import contestants
@@ -22,11 +24,15 @@ from zerothresh.comparison.show import Live
 from zerothresh.comparison.work import run_cells
 from zerothresh.methods import Method
 from zerothresh.plan import Estimator
+from zerothresh.problem import wrap
 from zerothresh.runs.identity import plain
+from zerothresh.runs.paths import read_plain
+from zerothresh.setup import dimension_of, start_of
 
 Array = NDArray[np.float64]
 
 IDENTITY = "comparison.json"
+_MOST = 1 << 20  # bytes of it that are read at the most
 
 
 @dataclass(frozen=True)
@@ -131,20 +137,30 @@ class Comparison:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["method", "trial", "fresh", "run", "status", "F", "own_support_error", "nfev", "nht"])
         for contender in self.contenders:
-            fresh = () if contender.fresh is None else (contender.fresh,)
-            for trial in (*contender.trials, *fresh):
+            trials = [(trial, False) for trial in contender.trials]
+            trials += [] if contender.fresh is None else [(contender.fresh, True)]
+            for trial, fresh in trials:
                 for number, run in enumerate(trial.runs, start=1):
                     numbers = [run.end, run.own, run.nfev, run.nht]
-                    writer.writerow([contender.label, repr(trial.method), trial in fresh, number, run.status, *numbers])
+                    writer.writerow([contender.label, repr(trial.method), fresh, number, run.status, *numbers])
         return out.getvalue()
 
     def plot(self, **options: Any) -> Any:
-        """F (less F*, if it is known) against #IZO and #NHT, mean and standard deviation over runs."""
+        """F (less F*, if it is known) against #IZO and #NHT, mean and standard deviation over runs.
+
+        A method of which a run diverged is left out.
+        """
         drawn = {
             contender.label: contender.judged.runs
             for contender in self.contenders
             if all(np.isfinite(run.trace.fun).any() and run.success for run in contender.judged.runs)
         }
+        if not drawn:
+            diverged = all(any(not run.success for run in each.judged.runs) for each in self.contenders)
+            words = (
+                "a run of each method diverged: take smaller learning rates" if diverged else "pass F=... to compare"
+            )
+            raise ValueError(f"there is no curve to draw: {words}")
         return plot.compare(drawn, optimum=self.optimum or 0.0, **options)
 
     def __str__(self) -> str:
@@ -162,7 +178,7 @@ def compare(
     k: int,
     *,
     budget: int,
-    grid: Mapping[str, Sequence[Any]] | None = None,
+    grid: Mapping[str, Sequence[Any] | NDArray[Any]] | None = None,
     runs: int = 3,
     fresh: int = 0,
     estimator: Estimator | None = None,
@@ -188,9 +204,11 @@ def compare(
     runs: runs of each combination, with the seeds ``seed``, ``seed + 1``, ...
     fresh: further runs of the best, with seeds that did not choose it: what it is then judged by. Without
         them, a method with a large grid looks better than it is.
-    F: exact F for the curves, not charged; by default the problem's own. Without it there are no curves.
+    F: exact F for the curves, not charged; by default the problem's own. Without it there are no curves,
+        and F at the end is that of the best point that a run knows, as for `minimize`.
     jobs: processes. The outcome does not depend on it; the problem must be picklable if there are several.
-    folder: keeps every run; called again, the comparison goes on where it was stopped.
+    folder: keeps every run; called again, the comparison goes on where it was stopped. Methods may be
+        added, and runs; the methods must be dataclasses, whose fields tell them apart.
     progress: True for a live display, False for none, None for one on a terminal.
 
     >>> import zerothresh as zt
@@ -199,18 +217,24 @@ def compare(
     >>> [row["method"] for row in found.rows()]
     ['fgzoht', 'szoht']
     """
-    check.count("budget", budget)
-    check.count("runs", runs)
-    check.count("fresh", fresh, low=0)
-    check.count("seed", seed, low=0)
+    k = check.count("k", k, what=" (non-zero coordinates)")
+    budget = check.count("budget", budget, what=" (calls of the objective)")
+    runs, fresh = check.count("runs", runs), check.count("fresh", fresh, low=0)
+    seed, jobs = check.count("seed", seed, low=0), check.count("jobs", jobs, what=" (processes)")
     grids = contestants(methods, grid)
-    subject = Subject.of(problem) if x0 is None and n is None else Subject(problem, x0, n, vectorized)
+    if x0 is not None and not isinstance(x0, (int, np.integer)):
+        x0 = start_of(x0)
+    subject = Subject.of(problem, x0, n, vectorized)
     if F is not None:
         check.function("F", F, "F(x)")
-        subject = Subject(subject.fun, subject.x0, subject.n, subject.vectorized, F)
-    where = None if folder is None else Path(folder)
+        subject = replace(subject, F=F)
+    d = _check(subject, grids, k, budget, estimator, seed)
+    where = None if folder is None else _path(folder)
     if where is not None:
-        _claim(where, {"problem": subject.name, "k": k, "budget": budget, "estimator": plain(estimator), "seed": seed})
+        _check_names(grids)
+        own = {"problem": subject.name, "k": k, "budget": budget, "estimator": plain(estimator), "seed": seed}
+        told = getattr(subject.F, "__qualname__", type(subject.F).__qualname__)
+        _claim(where, {**own, "x0": plain(subject.x0), "n": n, "F": told})
 
     def cells(label: str, method: Method, seeds: range) -> list[Cell]:
         return [Cell(label, method, estimator, k, budget, "problem", number) for number in seeds]
@@ -233,17 +257,59 @@ def compare(
         Contender(label, tried, Trial(best[label], tuple(next(later) for _ in judged_by)) if fresh else None)
         for label, tried in trials.items()
     )
-    optimum_x, optimum = _optimum(problem, k)
+    optimum_x, optimum = _optimum(problem, k, d)
     return Comparison(contenders, optimum, optimum_x, budget)
 
 
-def _optimum(problem: Any, k: int) -> tuple[Array | None, float | None]:
+def _check(
+    subject: Subject, grids: dict[str, list[Method]], k: int, budget: int, estimator: Estimator | None, seed: int
+) -> int:
+    """Refuse what a run would refuse before the first one is paid for; returns d."""
+    objective = wrap(subject.fun, dimension_of(subject.x0), subject.n, subject.vectorized)
+    start = objective.d if subject.x0 is None else subject.x0
+    arguments: dict[str, Any] = {"n": objective.n, "estimator": estimator, "seed": seed, "monitor": subject.F}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run itself says it
+        for grid in grids.values():
+            for method in grid:
+                Optimizer(start, k, budget=budget, method=method, **arguments)
+    return objective.d
+
+
+def _check_names(grids: dict[str, list[Method]]) -> None:
+    """Refuse methods that a folder could not tell apart, now or another time."""
+    for label, grid in grids.items():
+        names = {json.dumps(plain(method)) for method in grid}
+        if len(names) < len(grid) or not all(map(is_dataclass, grid)):
+            raise ValueError(
+                f"a folder cannot tell the methods of {label!r} apart: they must be dataclasses, no two with the same "
+                "values; or leave folder out"
+            )
+
+
+def _optimum(problem: Any, k: int, d: int) -> tuple[Array | None, float | None]:
     """F* where the problem can tell it: by enumeration, which large ones refuse."""
+    if not callable(getattr(problem, "optimum", None)):
+        return None, None
     try:
         x, value = problem.optimum(k)
-    except (AttributeError, ValueError):
+        x, value = np.asarray(x, float), float(value)
+        if x.shape != (d,) or not np.isfinite(value):
+            raise TypeError(f"it gave {x!r} and {value!r}, not a point and a number")
+    except (ValueError, NotImplementedError):
+        return None, None
+    except Exception as error:  # the runs have been made, and are worth more
+        words = f"the problem's optimum({k}) raised {type(error).__name__}: {error}"
+        warnings.warn(f"{words}; the comparison does without F*", stacklevel=3)
         return None, None
     return x, value
+
+
+def _path(folder: Any) -> Path:
+    try:
+        return Path(folder).absolute()  # an objective may change the current folder
+    except TypeError:
+        raise ValueError(f"folder must be the path of a folder, not {folder!r}") from None
 
 
 def _claim(folder: Path, identity: dict[str, Any]) -> None:
@@ -251,17 +317,18 @@ def _claim(folder: Path, identity: dict[str, Any]) -> None:
     path = folder / IDENTITY
     if path.exists():
         try:
-            earlier = json.loads(path.read_text())
-        except (OSError, ValueError):
+            earlier = json.loads(read_plain(path, _MOST))
+        except (OSError, ValueError, RecursionError):
             raise ValueError(f"{path} is not what a comparison writes: name another folder") from None
         for name, value in json.loads(json.dumps(identity)).items():
             if not isinstance(earlier, dict) or earlier.get(name) != value:
                 raise ValueError(f"the folder {folder} holds a comparison with another {name}: name another folder")
         return
-    if folder.is_dir() and any(folder.iterdir()):
-        raise ValueError(f"the folder {folder} holds other files: name a new or empty folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        half = f".{IDENTITY}."  # half-written, by a process that was killed
+        if not all(name.startswith(half) for name in os.listdir(folder)):
+            raise ValueError(f"the folder {folder} holds other files: name a new or empty folder")
     except OSError as error:
         raise ValueError(f"the folder {folder} cannot be made ({error.strerror}): name another") from None
     files.check_folder(folder)

@@ -4,46 +4,66 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
+
+from zerothresh import check
 from zerothresh.methods.base import Method, make, methods, name_of
 
 
-def contestants(given: Any, grid: Mapping[str, Sequence[Any]] | None = None) -> dict[str, list[Method]]:
+def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, list[Method]]:
     """For each label, its methods, one for each point of the grid.
 
     >>> import zerothresh as zt
-    >>> contestants(["szoht", zt.VRSZHT(eta=1.0, m=10)], {"eta": [0.1, 0.2]})["vr-szht"]
-    [VRSZHT(eta=0.1, m=10, output='last', batch=1), VRSZHT(eta=0.2, m=10, output='last', batch=1)]
+    >>> contestants(["fgzoht", zt.SZOHT(eta=1.0, batch=4)], {"eta": [0.1, 0.2]})["szoht"]
+    [SZOHT(eta=0.1, batch=4), SZOHT(eta=0.2, batch=4)]
     """
-    points = {} if grid is None else dict(grid)
-    for name, values in points.items():
-        if isinstance(values, str) or not isinstance(values, Sequence) or len(values) == 0:
-            raise ValueError(f"grid[{name!r}] must be a list of values to try, not {values!r}")
+    if grid is not None and not isinstance(grid, Mapping):
+        raise ValueError(
+            f"grid must be a dict of lists by hyper-parameter, such as {{'eta': [0.01, 0.1]}}, not {grid!r}"
+        )
+    points = {name: _values(name, values) for name, values in (grid or {}).items()}
     if isinstance(given, (str, type)) or hasattr(given, "plan"):
         given = [given]
+    if not isinstance(given, Iterable) or isinstance(given, (bytes, set, frozenset)):
+        raise ValueError(f"methods must be a list of names, classes or instances, or a dict by label, not {given!r}")
     pairs = given.items() if isinstance(given, Mapping) else [(_label(method), method) for method in given]
-    out: dict[str, list[Method]] = {}
-    used: set[str] = set()
+    own: dict[str, tuple[Any, dict[str, list[Any]]]] = {}
     for label, method in pairs:
-        if label in out:
+        if not isinstance(label, str):
+            raise ValueError(f"a method's label must be a string, not {label!r}")
+        if label in own:
             raise ValueError(f"two methods are called {label!r}: name them, methods={{'one': ..., 'other': ...}}")
-        if isinstance(method, Sequence) and not isinstance(method, str):
-            out[label] = [make(one) for one in method]
-        else:
-            own = [name for name in points if name in _parameters(method)]
-            used |= set(own)
-            out[label] = [_made(method, point) for point in _points({name: points[name] for name in own})]
-        if not out[label]:
+        if _is_list(method) and len(method) == 0:
             raise ValueError(f"the list of methods for {label!r} is empty")
-    if not out:
+        known = _parameters(method)
+        own[label] = method, {name: values for name, values in points.items() if name in known}
+    if not own:
         raise ValueError("there are no methods to compare: name some, such as ['szoht', 'vr-szht']")
     for name in points:
-        if name not in used:
-            raise ValueError(f"grid has {name!r}, which is a hyper-parameter of none of {', '.join(out)}")
-    return out
+        if not any(name in used for _, used in own.values()):
+            raise ValueError(f"grid has {name!r}, which is a hyper-parameter of none of {', '.join(own)}")
+    return {label: _all(method, used) for label, (method, used) in own.items()}
+
+
+def _all(method: Any, grid: Mapping[str, Sequence[Any]]) -> list[Method]:
+    """A method for each point of the grid; a list has its own points."""
+    return [make(one) for one in method] if _is_list(method) else [_made(method, point) for point in _points(grid)]
+
+
+def _is_list(method: Any) -> bool:
+    return isinstance(method, Sequence) and not isinstance(method, str)
+
+
+def _values(name: str, values: Any) -> list[Any]:
+    """The values to try, as Python's own numbers: they are shown, and written to files."""
+    listed = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else values
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence) or len(listed) == 0:
+        raise ValueError(f"grid[{name!r}] must be a list of values to try, not {values!r}")
+    return [value.item() if isinstance(value, np.generic) else value for value in listed]
 
 
 def _points(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
@@ -52,10 +72,16 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _parameters(method: Any) -> Sequence[str]:
+    """The hyper-parameters that a grid may name."""
     if isinstance(method, str):
-        method = methods().get(method.lower().replace("_", "-"), method)
+        method = methods()[check.one_of("method", method.lower().replace("_", "-"), methods())]
     if isinstance(method, type):
+        if not hasattr(method, "plan"):
+            raise ValueError(f"{method.__name__} is not the class of a method: it has no function 'plan'")
         return list(inspect.signature(method).parameters)
+    if _is_list(method):
+        return []
+    make(method)  # refuses what is none
     return [field.name for field in dataclasses.fields(method)] if dataclasses.is_dataclass(method) else []
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -15,7 +17,7 @@ from pickle import PicklingError
 from typing import Any
 
 from zerothresh import check
-from zerothresh.comparison.cell import Cell, Outcome, Subject, run_cell
+from zerothresh.comparison.cell import Cell, CellFailed, Outcome, Subject, run_cell
 
 DEATHS = 3  # of worker processes, one after the other with nothing done between, after which it is given up
 
@@ -46,12 +48,16 @@ def run_cells(
     names = [cell.name(subjects[cell.subject]) for cell in cells]
     places: list[tuple[Path | None, Path | None]] = [(None, None)] * len(cells)
     if folder is not None:
-        for part in ("cells", "work"):
-            (folder / part).mkdir(parents=True, exist_ok=True)
+        try:
+            for part in ("cells", "work"):
+                (folder / part).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"the folder {folder} cannot be used ({error}): name another") from None
         places = [(folder / "cells" / f"{name}.npz", folder / "work" / name) for name in names]
-    for at, (kept, _) in enumerate(places):
-        if kept is not None and kept.exists():
+    for at, (kept, work) in enumerate(places):
+        if kept is not None and work is not None and kept.exists():
             found[at] = Outcome.load(kept)
+            shutil.rmtree(work, ignore_errors=True)  # of a process that was killed before it could
             if done is not None:
                 done(cells[at], found[at])
     left = [at for at in range(len(cells)) if at not in found]
@@ -97,9 +103,10 @@ def _spread(
             deaths += 1
             if deaths >= DEATHS:
                 words = "; ".join(f"{cells[at].label}, seed {cells[at].seed}" for at in under_way.values())
+                when = f"while they worked on {words}" if words else "while they started"
                 raise ValueError(
-                    f"worker processes were killed {deaths} times while they worked on {words} (is memory short?): "
-                    "what is done is kept if there is a folder; run it again with fewer jobs"
+                    f"worker processes were killed {deaths} times {when} (is memory short?): what is done is kept if "
+                    "there is a folder; run it again with fewer jobs"
                 ) from None
         except (PicklingError, AttributeError, TypeError) as error:
             if "pickle" not in str(error):
@@ -127,22 +134,43 @@ def _begin(subjects: Mapping[str, Subject]) -> None:
 
 
 def _work(cell: Cell, kept: Path | None, work: Path | None) -> Outcome:
-    return run_cell(_subjects[cell.subject], cell, kept, work)
+    if kept is not None and kept.exists():
+        return Outcome.load(kept)  # done just before another process was killed, and not heard of
+    try:
+        return run_cell(_subjects[cell.subject], cell, kept, work)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in ("builtins", "zerothresh"):
+            raise
+        raise CellFailed(f"{cell.label}, seed {cell.seed}: {traceback.format_exc()}") from None  # others may not travel
 
 
 @contextmanager
 def _pool(jobs: int, subjects: Mapping[str, Subject]) -> Iterator[ProcessPoolExecutor]:
     """Processes that are spawned, not forked: a fork would copy the threads' locks of a live display."""
     context: Any = multiprocessing.get_context("spawn")
-    before = set(multiprocessing.active_children())
+    before, children = set(multiprocessing.active_children()), set[Any]()
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(dict(subjects),))
     try:
-        with _deaf_children():
-            for future in [pool.submit(os.getpid) for _ in range(jobs)]:
-                future.result()  # all are started while Ctrl-C is not for them
+        try:
+            with _deaf_children():
+                started = [pool.submit(os.getpid) for _ in range(jobs)]  # each starts a process
+        finally:
+            children = set(multiprocessing.active_children()) - before
+        for future in started:
+            future.result()
         yield pool
+    except BrokenProcessPool:
+        pool.shutdown(cancel_futures=True)
+        code = max((child.exitcode or 0 for child in children), default=0)
+        if code > 0:  # not killed, which would be below 0: it would end so again
+            raise ValueError(
+                f"a worker process ended by itself, with exit code {code} (its last words are above): the problem and "
+                "the methods must be in a module or a script, not in a notebook or at a prompt; a script must call "
+                "this under `if __name__ == '__main__':`. Or take jobs=1"
+            ) from None
+        raise
     except BaseException:
-        for child in set(multiprocessing.active_children()) - before:
+        for child in children:
             child.kill()  # cells under way go on another time
         raise
     finally:

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from zerothresh.comparison.cell import Cell, Outcome
-from zerothresh.reproduce.protocol import Experiment
+from zerothresh.reproduce.protocol import Experiment, Place
 
 
 class Grid:
@@ -24,10 +24,11 @@ class Grid:
         self.begun, self.known = time.monotonic(), 0
         self.shown = self.begun
         self.wanted: dict[str, int] = {}
+        self.choose: dict[str, set[Place]] = {}  # by which runs a learning rate is called the best so far
         for race in experiment.races:
             name = f"{race.entry.panel} {race.entry.name}"
-            runs = len(race.protocol.choose) * len(experiment.etas) + len(race.protocol.judge)
-            self.wanted[name] = self.wanted.get(name, 0) + runs
+            self.choose.setdefault(name, set(race.protocol.choose))
+            self.wanted[name] = self.wanted.get(name, 0) + experiment.runs_of(race)
         self.done_by: dict[str, int] = dict.fromkeys(self.wanted, 0)
         self.ends: dict[str, dict[float, list[float]]] = {name: {} for name in self.wanted}
         self.console = Console(stderr=True)
@@ -51,8 +52,9 @@ class Grid:
         if time.monotonic() - self.begun < 0.5:
             self.known = self.count  # outcomes of an earlier session come at once: they tell nothing of the time left
         self.done_by[cell.label] += 1
-        eta = float(getattr(cell.method, "eta", float("nan")))
-        self.ends[cell.label].setdefault(eta, []).append(outcome.end)
+        if (cell.subject, cell.seed) in self.choose[cell.label]:
+            eta = float(getattr(cell.method, "eta", float("nan")))
+            self.ends[cell.label].setdefault(eta, []).append(outcome.end)
         now = time.monotonic()
         if self.live is not None:
             if now - self.shown > 0.25 or self.count == self.total:
@@ -75,7 +77,7 @@ class Grid:
         if name not in self.wanted:
             return ""
         done, wanted = self.done_by[name], self.wanted[name]
-        if done == 0:
+        if not self.ends[name]:
             return "·"
         means = {eta: sum(ends) / len(ends) for eta, ends in self.ends[name].items()}
         best = f"{min(means, key=lambda eta: means[eta]):g}"

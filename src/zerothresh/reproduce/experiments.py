@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -11,7 +12,19 @@ from numpy.typing import NDArray
 
 from zerothresh import check
 from zerothresh.datasets import load_autoprice, load_bodyfat
-from zerothresh.methods import FGZOHT, LSVRGSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT, Method
+from zerothresh.methods import (
+    FGZOHT,
+    LSVRGSZHT,
+    OF_THE_PAPER,
+    PSAGASZHT,
+    SAGASZHT,
+    SARAHSZHT,
+    SZOHT,
+    VRSZHT,
+    Method,
+    make,
+    methods,
+)
 from zerothresh.plan import Estimator
 from zerothresh.problems import Ridge, ridge
 from zerothresh.problems.ridge import standardise
@@ -40,10 +53,20 @@ RANDOM: dict[str, Maker] = {
     "SARAH-SZHT": lambda eta, m: SARAHSZHT(eta, m=m, output="random"),
 }
 PAPER_NAME, FRESH_NAME = "paper", "fresh"
+FIGURED = Panel(3, 200)  # the figure of Section 5
+SWITCHED = Panel(3, 50)  # where the open choices are tried: few directions show them best
 
 
-def _entry(label: str, maker: Maker, panel: Panel, m: int, estimator: Estimator = PAPER, **more: str) -> Entry:
-    return Entry(label, panel, lambda eta: maker(eta, m), replace(estimator, q=panel.q), **more)
+def _entry(label: str, maker: Maker, panel: Panel, m: int, estimator: Estimator = PAPER, switch: str = "") -> Entry:
+    return Entry(label, panel, lambda eta: maker(eta, m), replace(estimator, q=panel.q), switch)
+
+
+def _others(panel: Panel) -> Iterator[Entry]:
+    """Registered methods that are not the paper's and have nothing to set."""
+    for name, made in methods().items():
+        needed = [p for p in inspect.signature(made).parameters.values() if p.default is p.empty]
+        if name not in OF_THE_PAPER and not needed:
+            yield Entry(name, panel, lambda eta, made=made: make(made), replace(PAPER, q=panel.q), tuned=False)  # type: ignore[misc]
 
 
 def _switched(panel: Panel, m: int, labels: Sequence[str]) -> Iterator[Entry]:
@@ -71,7 +94,7 @@ def _swept(k: int, d: int, m: int, labels: Sequence[str]) -> Iterator[Entry]:
 def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
     """Synthetic ridge regression: n = 10, d = 5."""
     n, d, m = 10, 5, 10
-    panels = (Panel(3, 200),) if quick else tuple(Panel(k, q) for k, q in product((2, 3, 4), (50, 100, 200)))
+    panels = (FIGURED,) if quick else tuple(Panel(k, q) for k, q in product((2, 3, 4), (50, 100, 200)))
     choosing, judging = (4, 12) if quick else (10, 30)
     few = (4, 12)
     check.count("seed", seed, low=0)
@@ -87,24 +110,26 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
     fresh = Protocol(FRESH_NAME, draws(0, choosing), draws(500, judging))
     small = Protocol(FRESH_NAME, fresh.choose[: few[0]], fresh.judge[: few[1]])
     entries = [_entry(label, maker, panel, m) for panel in panels for label, maker in {**FIGURE, **BESIDE}.items()]
+    entries += [entry for panel in panels for entry in _others(panel)]
     races = [Race(protocol, entry) for protocol in (paper, fresh) for entry in entries]
     if quick:
-        races += [Race(small, entry) for entry in _switched(Panel(3, 200), m, ["SARAH-SZHT"])]
+        races += [Race(small, entry) for entry in _switched(FIGURED, m, ["SARAH-SZHT"])]
     else:
-        races += [Race(fresh, entry) for entry in _switched(Panel(3, 50), m, list(FIGURE))]
+        races += [Race(fresh, entry) for entry in _switched(SWITCHED, m, list(FIGURE))]
         races += [Race(small, entry) for entry in _swept(3, d, m, ["FGZOHT", "SZOHT", "VR-SZHT", "SARAH-SZHT"])]
+    swept = "" if quick else f" Few directions and the orthonormal block have {few[0]} and {few[1]} of these draws."
     words = (
         f"Synthetic ridge regression (Section 5 and the appendix): n = {n} components, d = {d} coordinates, λ = "
-        f"{LAMBDA:g}; x_i uniform in the unit ball, columns standardised, y = x θ* with θ* standard normal. μ = 1e-4, "
-        f"s2 = {d}, m = {m}.",
-        f"As in the paper: one problem, drawn with seed {seed}, 3 runs, which also choose η.",
+        f"{LAMBDA:g}; x_i uniform in the unit ball, y = x θ* with θ* standard normal, then the columns of x are "
+        f"standardised. μ = {PAPER.mu:g}, s2 = {d}, m = {m}. All runs start at 0.",
+        f"As in the paper: one problem, drawn with seed {seed}, {len(paper.choose)} runs, which also choose η.",
         f"With more care: η is chosen on {choosing} other draws of the problem, and judged on {judging} fresh ones, a "
-        "run each; the same draws for all methods.",
+        f"run each; the same draws for all methods.{swept}",
+        f"The switches are tried at {FIGURED if quick else SWITCHED}.",
     )
     title = "Synthetic ridge regression"
-    return Experiment(
-        "ridge", title, words, (0.005, 0.01, 0.05, 0.1, 0.5), 80_000, panels, problems, tuple(races), seed
-    )
+    etas = (0.005, 0.01, 0.05, 0.1, 0.5)
+    return Experiment("ridge", title, words, etas, 80_000, panels, problems, tuple(races), seed, quick, 80_000)
 
 
 def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: int) -> Experiment:
@@ -114,33 +139,40 @@ def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: 
     m = n // 2
     panels = (Panel(5, 5),) if quick else tuple(Panel(k, q) for k, q in product((5, 10), (5, 10)))
     etas = (0.1, 0.01, 0.001) if quick else tuple(10.0**-i for i in range(1, 8))
-    choosing, judging = (2, 3) if quick else (5, 8)
+    choosing, judging = (2, 6) if quick else (5, 12)
     both = Protocol(
         PAPER_NAME,
         tuple(("data", seed + run) for run in range(choosing)),
         tuple(("data", 1000 * (seed + 1) + run) for run in range(judging)),
     )
+    scaled = Protocol(PAPER_NAME, tuple(("y", s) for _, s in both.choose), tuple(("y", s) for _, s in both.judge))
     races = [Race(both, _entry(label, maker, panel, m)) for panel in panels for label, maker in FIGURE.items()]
-    apart = replace(PAPER, shared=False)
-    block = replace(PAPER, directions="orthogonal")
-    scaled = Protocol(PAPER_NAME, tuple(("y", s) for _, s in both.choose[:3]), tuple(("y", s) for _, s in both.judge))
-    for label in ("VR-SZHT", "SARAH-SZHT"):
-        panel = panels[0]
-        races.append(Race(both, _entry(label, FIGURE[label], panel, m, apart, switch="independent directions")))
-        races.append(Race(both, _entry(label, RANDOM[label], panel, m, switch="random outgoing iterate")))
+    races += [Race(both, entry) for panel in panels for entry in _others(panel)]
+    apart, block = replace(PAPER, shared=False), replace(PAPER, directions="orthogonal")
+    first, full = panels[0], Panel(panels[0].k, d)
+    for label, maker in FIGURE.items():
+        if label not in RANDOM:
+            continue
+        for panel in panels:
+            races.append(Race(both, _entry(label, maker, panel, m, apart, "independent directions")))
+        races.append(Race(both, _entry(label, RANDOM[label], first, m, switch="random outgoing iterate")))
         if not quick:
-            full = _entry(label, FIGURE[label], Panel(panel.k, d), m, block, switch="orthonormal block")
-            races.append(Race(both, full))
+            races.append(Race(both, _entry(label, maker, full, m)))
+            races.append(Race(both, _entry(label, maker, full, m, block, "orthonormal block")))
+            central = replace(PAPER, difference="central")
+            races.append(Race(both, _entry(label, maker, first, m, central, "central differences")))
+            races.append(Race(both, _entry(label, maker, first, m, replace(PAPER, common=True), "one block a round")))
     if not quick:
         for label, maker in FIGURE.items():
-            races.append(Race(scaled, _entry(label, maker, panels[0], m, switch="y standardised", subject="y")))
+            races.append(Race(scaled, _entry(label, maker, first, m, switch="y standardised")))
     words = (
-        f"{title}: n = {n} rows, d = {d} columns, standardised; y as it is; λ = {LAMBDA:g}. μ = 1e-4, s2 = {d}, "
-        f"m = {m}.",
-        f"As in the paper: {choosing} runs, which also choose η.",
-        f"With more care: the chosen η is judged by {judging} fresh runs.",
+        f"{title}: n = {n} rows, d = {d} columns, standardised; y as it is; λ = {LAMBDA:g}. μ = {PAPER.mu:g}, "
+        f"s2 = {d}, m = {m}. All runs start at 0.",
+        f"As in the paper: {choosing} runs, which also choose η{' (the paper has 5)' if quick else ''}.",
+        f"With more care: the chosen η is judged by {judging} fresh runs on the same data.",
+        f"The switches are tried at {first}; independent directions in all panels.",
     )
-    return Experiment(name, title, words, etas, 100_000, panels, problems, tuple(races), seed)
+    return Experiment(name, title, words, etas, 100_000, panels, problems, tuple(races), seed, quick, 100_000)
 
 
 def bodyfat(*, quick: bool = False, seed: int = 0) -> Experiment:

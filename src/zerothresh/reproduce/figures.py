@@ -1,4 +1,4 @@
-"""The figures of a study: curves as in the paper, curves of the own-support error, and the switches."""
+"""The figures of a report: curves as in the paper and of what drowns in them, the switches, and each claim's cases."""
 
 from __future__ import annotations
 
@@ -10,15 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.comparison.statistics import median
+from zerothresh.comparison.statistics import Estimate, median
 from zerothresh.plot import COLOURS
+from zerothresh.reproduce.claims import Verdict, grouped
 from zerothresh.reproduce.protocol import Panel
 from zerothresh.reproduce.study import Measures, Study
 
 Array = NDArray[np.float64]
 
 _POINTS = 120  # of a drawn curve
+_LOWEST = 1e-16  # what a logarithmic axis shows of 0
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1)), (0, (1, 1)), "-.", (0, (3, 1, 1, 1, 1, 1)), "--", ":")
 AXES = {"nfev": "#IZO (calls of $f_i$)", "nht": "#NHT (hard thresholdings)"}
+GAP, OWN, RIGHT = "", "-own", "-right"
+
+_WHAT = {GAP: "F less its optimum", OWN: "the own-support error", RIGHT: "the share of runs on the best support"}
+_LABELS = {GAP: r"$F(\theta) - F^*$", OWN: "own-support error / $(F(0)-F^*)$", RIGHT: "runs on the best support"}
+_CAPTIONS = {
+    GAP: "F - F* as in the paper: mean over the runs, with a band of one standard deviation.",
+    OWN: "The own-support error, F less its minimum on the current support, as a share of F(0) - F*: median and "
+    "quartiles over the fresh runs.",
+    RIGHT: "The share of fresh runs whose current support is the best one.",
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,7 @@ class Drawn:
     svg: bytes
     png: bytes
     pdf: bytes
+    wide: bool = False  # has columns, which a phone should scroll
 
 
 def figures(study: Study) -> list[Drawn]:
@@ -43,8 +57,7 @@ def figures(study: Study) -> list[Drawn]:
         panels = [panel for panel in study.experiment.panels if not ridge or panel.k == k]
         name = f"{study.experiment.name}-k{k}" if ridge else study.experiment.name
         words = f"{study.experiment.title}, k = {k}" if ridge else study.experiment.title
-        out.append(_curves(study, panels, name, words, own=False))
-        out.append(_curves(study, panels, f"{name}-own", words, own=True))
+        out += [_curves(study, panels, name, words, kind) for kind in (GAP, OWN, RIGHT)]
     if any(raced.race.entry.switch and raced.judged for raced in study.raced):
         out.append(_switches(study))
     return out
@@ -55,147 +68,177 @@ def colours(study: Study) -> dict[str, str]:
     return {label: COLOURS[place % len(COLOURS)] for place, label in enumerate(study.labels())}
 
 
-def _curves(study: Study, panels: Sequence[Panel], name: str, title: str, *, own: bool) -> Drawn:
-    """#IZO above, #NHT below, a column a panel: F - F* as in the paper, or the own-support error of fresh runs."""
+# Curves.
+
+
+def _curves(study: Study, panels: Sequence[Panel], name: str, title: str, kind: str) -> Drawn:
+    """#IZO above, #NHT below, a column a panel; side by side if there is one panel."""
     from matplotlib.figure import Figure
 
-    ends: list[str] = []
-
-    def draw() -> Any:
-        if len(panels) == 1:  # side by side
-            figure = Figure(figsize=(9.3, 3.9), layout="constrained")
-            axes = figure.subplots(1, 2, sharey=True, squeeze=False).T
-        else:
-            figure = Figure(figsize=(3.1 * len(panels), 6.0), layout="constrained")
-            axes = figure.subplots(2, len(panels), sharey=True, squeeze=False)
-        ends.clear()
-        for column, panel in enumerate(panels):
-            shown = _shown(study, panel, own)
-            for row, counter in enumerate(AXES):
-                axis = axes[row, column]
-                for label, measures in shown.items():
-                    _draw(axis, measures, counter, own, colours(study)[label], label)
+    single = len(panels) == 1
+    figure = Figure(figsize=(9.3, 3.9) if single else (3.1 * len(panels), 6.0), layout="constrained")
+    axes = figure.subplots(*((1, 2) if single else (2, len(panels))), sharey=True, squeeze=False)
+    axes = axes.T if single else axes
+    ends, drawn = list[str](), list[Measures]()
+    handles: dict[str, Any] = {}
+    for column, panel in enumerate(panels):
+        shown = _shown(study, panel, fresh=kind != GAP)
+        for row, counter in enumerate(AXES):
+            axis = axes[row, column]
+            for place, (label, measures) in enumerate(shown.items()):
+                style = {"color": colours(study)[label], "linestyle": _DASHES[place % len(_DASHES)]}
+                handles[label] = _draw(axis, measures, counter, kind, style)
+            _dress(axis, counter, "" if column and not single else _LABELS[kind])
+            if kind != RIGHT:
                 axis.set_yscale("log")
-                axis.set_xlabel(AXES[counter])
-                axis.xaxis.set_major_formatter("{x:,.0f}")
-                axis.tick_params(axis="x", labelsize="small")
-                axis.grid(True, which="major", linewidth=0.4, alpha=0.5)
-                axis.spines[["top", "right"]].set_visible(False)
-                if row == 0:
-                    axis.set_title(str(panel), fontsize="medium")
-                if column == 0:
-                    axis.set_ylabel("own-support error / $(F(0)-F^*)$" if own else r"$F(\theta) - F^*$")
-            _limit(axes[0, column], shown, own)
-            ends.append(f"{panel}: " + ", ".join(f"{label} {_end(m, own):.1e}" for label, m in shown.items()))
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize="small")
-        return figure
-
-    svg, png, pdf = _saved(draw())
-    what = "the own-support error" if own else "F less its optimum"
-    if own:
-        caption = (
-            "The own-support error, F less its minimum on the current support, as a share of F(0) - F*: median and "
-            "quartiles over the fresh runs."
-        )
-    else:
-        caption = "F - F* as in the paper: mean over the runs, with a band of one standard deviation."
-    alt = f"Curves of {what} against #IZO (above) and #NHT (below), logarithmic. At the end, {'; '.join(ends)}."
-    return Drawn(name, f"{title}: {'own-support error' if own else 'F - F*'}", alt, caption, svg, png, pdf)
+            if row == 0 or single:
+                axis.set_title(str(panel), fontsize="medium")
+        drawn += shown.values()
+        ends.append(f"{panel}: " + ", ".join(f"{label} {_end(m, kind)}" for label, m in shown.items()))
+    _limit(axes, drawn, kind)
+    left_out = sum(int(measures.diverged.sum()) for measures in drawn)
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=4, frameon=False, fontsize="small")
+    against = "#IZO and #NHT, side by side" if single else "#IZO (above) and #NHT (below)"
+    alt = f"Curves of {_WHAT[kind]} against {against}. At the end, {'; '.join(ends)}."
+    caption = _CAPTIONS[kind] + (f" {left_out} runs that diverged are left out." if left_out else "")
+    return Drawn(name + kind, f"{title}: {_WHAT[kind]}", alt, caption, *_saved(figure), wide=not single)
 
 
-def _shown(study: Study, panel: Panel, own: bool) -> dict[str, Measures]:
-    """What can be drawn: runs that diverged are told by the tables."""
-    out = {}
-    for label in study.labels():
-        measures = study.measures(label, panel, fresh=own)
-        if measures is not None and not measures.diverged:
-            out[label] = measures
-    return out
+def _shown(study: Study, panel: Panel, fresh: bool) -> dict[str, Measures]:
+    """What can be drawn: methods with a run that did not diverge."""
+    found = {label: study.measures(label, panel, fresh=fresh) for label in study.labels()}
+    return {label: m for label, m in found.items() if m is not None and not m.diverged.all()}
 
 
-def _histories(measures: Measures, counter: str, own: bool) -> list[tuple[Array, Array]]:
-    """x and y of each run."""
-    out = []
-    for (problem, _), run, start in zip(measures.places, measures.runs, measures.start, strict=True):
-        x = getattr(run.trace, counter)
-        y = run.trace.own / start if own else run.trace.fun - measures.study.optimum(problem, measures.k)[1]
-        out.append((x, np.maximum(y, 1e-16)))
-    return out
-
-
-def _draw(axis: Any, measures: Measures, counter: str, own: bool, colour: str, label: str) -> None:
+def _draw(axis: Any, measures: Measures, counter: str, kind: str, style: Mapping[str, Any]) -> Any:
     """A curve and its band."""
-    histories = _histories(measures, counter, own)
+    histories = []
+    for place in np.flatnonzero(~measures.diverged).tolist():
+        trace = measures.runs[place].trace
+        if kind == GAP:
+            y = trace.fun - measures.best[place]
+        else:
+            y = trace.own / measures.start[place] if kind == OWN else measures.on_best_support(place)
+        histories.append((getattr(trace, counter), y))
     first, last = max(x[0] for x, _ in histories), min(x[-1] for x, _ in histories)
     at = np.unique(np.linspace(first, max(first, last), _POINTS).round())
     many = np.array([y[np.searchsorted(x, at, side="right") - 1] for x, y in histories])
-    if own:
+    if kind == OWN:
         low, middle, high = np.percentile(many, [25, 50, 75], axis=0)
     else:
         middle, deviation = many.mean(axis=0), many.std(axis=0)
         low, high = middle - deviation, middle + deviation
-        low = np.where(low > 0, low, middle * 0.1)
-    axis.plot(at, middle, color=colour, label=label, linewidth=1.5)
-    axis.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+    if kind != RIGHT:  # a share of runs has no band of its own
+        low, middle, high = (np.maximum(part, _LOWEST) for part in (low, middle, high))
+        axis.fill_between(at, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    (line,) = axis.plot(at, middle, linewidth=1.5, **style)
+    return line
 
 
-def _end(measures: Measures, own: bool) -> float:
-    return float(np.median(measures.own / measures.start) if own else measures.gap.mean())
+def _dress(axis: Any, counter: str, label: str) -> None:
+    axis.set_xlabel(AXES[counter])
+    axis.set_ylabel(label)
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.tick_params(axis="x", labelsize="small")
+    axis.grid(True, which="major", linewidth=0.4, alpha=0.5)
+    axis.spines[["top", "right"]].set_visible(False)
 
 
-def _limit(axis: Any, shown: Mapping[str, Measures], own: bool) -> None:
-    """No room for what overshoots at the start."""
-    if shown:
-        top = 3.0 if own else 3 * max(float(m.start.max()) for m in shown.values())
-        bottom, highest = axis.get_ylim()
-        axis.set_ylim(bottom, min(highest, top))
+def _end(measures: Measures, kind: str) -> str:
+    if kind == RIGHT:
+        return f"{measures.right.mean():.0%}"
+    return f"{np.median(measures.relative) if kind == OWN else measures.gap.mean():.1e}"
+
+
+def _limit(axes: Any, drawn: Sequence[Measures], kind: str) -> None:
+    """Room for the curves: not for what overshoots at the start, nor for bands that reach 0."""
+    if kind == RIGHT:
+        axes[0, 0].set_ylim(0, 1)  # the axes share it
+        return
+    lines = [line.get_ydata() for axis in axes.flat for line in axis.get_lines()]
+    if lines:
+        top = 3.0 if kind == OWN else 3 * max(float(measures.start.max()) for measures in drawn)
+        below, above = axes[0, 0].get_ylim()
+        lowest = min(float(np.min(line)) for line in lines) / 10
+        axes[0, 0].set_ylim(max(below, lowest), min(above, top))
+
+
+# Estimates with their intervals.
 
 
 def _switches(study: Study) -> Drawn:
     """The own-support error of each entry with a switch, beside the same without."""
-    from matplotlib.figure import Figure
-
-    rows: list[tuple[str, str, Any]] = []
+    rows: dict[str, tuple[str, Estimate]] = {}
     for raced in study.raced:
         entry = raced.race.entry
         swept = not entry.switch and entry.panel not in study.experiment.panels
         if not raced.judged or not (entry.switch or swept):
             continue
         if entry.switch and (base := study.measures(entry.label, entry.panel)) is not None:
-            rows.append((f"{entry.label}, {entry.panel}", entry.label, median(base.own / base.start)))
-        measures = raced.measures(fresh=True)
-        rows.append((f"{entry.name}, {entry.panel}", entry.label, median(measures.own / measures.start)))
-    rows = list({name: (name, label, estimate) for name, label, estimate in rows}.values())
-    rows.sort(key=lambda row: (study.labels().index(row[1]), row[2].value), reverse=True)
-
-    def draw() -> Any:
-        figure = Figure(figsize=(8.6, 0.9 + 0.27 * len(rows)), layout="constrained")
-        axis = figure.subplots()
-        for place, (_, label, estimate) in enumerate(rows):
-            value = max(estimate.value, 1e-16)
-            if np.isfinite(value):
-                axis.plot(
-                    [max(estimate.low, 1e-16), min(estimate.high, 1e3)], [place, place], color=colours(study)[label]
-                )
-                axis.plot(value, place, "o", color=colours(study)[label], markersize=5)
-            else:
-                axis.text(1.0, place, "diverged", fontsize="small", va="center", color=colours(study)[label])
-        axis.set_xscale("log")
-        axis.set_yticks(range(len(rows)), [name for name, _, _ in rows], fontsize="small")
-        axis.set_xlabel("own-support error at the end / $(F(0)-F^*)$: median, 95 % interval")
-        axis.grid(True, axis="x", linewidth=0.4, alpha=0.5)
-        axis.spines[["top", "right"]].set_visible(False)
-        return figure
-
-    svg, png, pdf = _saved(draw())
-    alt = "Medians of the own-support error: " + "; ".join(f"{name} {e.value:.1e}" for name, _, e in rows) + "."
+            rows[f"{entry.label}, {entry.panel}"] = entry.label, median(base.relative)
+        rows[f"{entry.name}, {entry.panel}"] = entry.label, median(raced.measures(fresh=True).relative)
+    order = study.labels()
+    names = sorted(rows, key=lambda name: (-order.index(rows[name][0]), -rows[name][1].value))
+    marks = [(name, [(rows[name][1], colours(study)[rows[name][0]])]) for name in names]
+    figure = _forest(marks, "own-support error at the end / $(F(0)-F^*)$: median, 95 % interval", log=True, bar=None)
+    alt = "Medians of the own-support error: " + "; ".join(f"{name} {rows[name][1].value:.1e}" for name in names) + "."
     caption = (
         "The own-support error at the end with the choices that the paper leaves open, and with few directions: fresh "
         "runs, each entry with a learning rate of its own."
     )
     title = f"{study.experiment.title}: the open choices"
-    return Drawn(f"{study.experiment.name}-switches", title, alt, caption, svg, png, pdf)
+    return Drawn(f"{study.experiment.name}-switches", title, alt, caption, *_saved(figure), wide=True)
+
+
+SAID = {True: "#1a7f4b", False: "#b3261e", None: "#7a8494"}
+
+
+def claim_figure(verdict: Verdict) -> Drawn:
+    """Every case of a claim with its interval, by group; coloured by what it says."""
+    groups = grouped(verdict.cases)
+    marks = [(group, [(case.estimate, SAID[case.says]) for case in cases]) for group, cases in reversed(groups.items())]
+    log = verdict.bar > 0
+    figure = _forest(marks, "median ratio or share" if log else "mean difference", log=log, bar=verdict.bar)
+    alt = f"The cases of “{verdict.claim}”: {verdict.tally}. {verdict.evidence}"
+    caption = f"{verdict.measure}. Green: yes, red: no, grey: unclear; the line is what the numbers are compared with."
+    return Drawn(f"claim-{verdict.name}", verdict.claim, alt, caption, *_saved(figure), wide=True)
+
+
+def _forest(
+    marks: Sequence[tuple[str, Sequence[tuple[Estimate, str]]]], label: str, *, log: bool, bar: float | None
+) -> Any:
+    """Points with intervals, a row for each name; the estimates of one row one below the other."""
+    from matplotlib.figure import Figure
+
+    lines = sum(max(1.0, 0.45 * len(estimates)) for _, estimates in marks)
+    figure = Figure(figsize=(8.6, 1.2 + 0.27 * lines), layout="constrained")
+    axis = figure.subplots()
+    numbers = np.array([(e.value, e.low, e.high) for _, estimates in marks for e, _ in estimates]).ravel()
+    finite = numbers[np.isfinite(numbers) & ((numbers > 0) | (not log))].tolist() + ([] if bar is None else [bar])
+    ends = (min(finite, default=0.1), max(finite, default=1.0))
+    ends = (max(ends[0], _LOWEST) / 2, ends[1] * 2) if log else (ends[0] - 0.02, ends[1] + 0.02)
+    at, ticks = 0.0, []
+    for _, estimates in marks:
+        height = max(1.0, 0.45 * len(estimates))
+        places = at + height / 2 + (np.arange(len(estimates)) - (len(estimates) - 1) / 2) * 0.45
+        for place, (estimate, colour) in zip(places, estimates, strict=True):
+            axis.plot(np.clip([estimate.low, estimate.high], *ends), [place, place], color=colour, linewidth=1.2)
+            if not np.isnan(estimate.value):
+                beyond = not ends[0] <= estimate.value <= ends[1]
+                axis.plot(np.clip(estimate.value, *ends), place, ">" if beyond else "o", color=colour, markersize=4)
+        ticks.append(at + height / 2)
+        at += height
+    if bar is not None:
+        axis.axvline(bar, color="#1d2430", linewidth=0.8)
+    if log:
+        axis.set_xscale("log")
+    axis.set_xlim(*ends)
+    axis.set_ylim(-0.4, at + 0.4)
+    axis.set_yticks(ticks, [name for name, _ in marks], fontsize="small")
+    axis.set_xlabel(label)
+    axis.grid(True, axis="x", linewidth=0.4, alpha=0.5)
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def _saved(figure: Any) -> tuple[bytes, bytes, bytes]:

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from zerothresh import files
-from zerothresh.reproduce.claims import Verdict, verdicts
-from zerothresh.reproduce.figures import colours, figures
+from zerothresh.comparison.cell import ROWS
+from zerothresh.comparison.statistics import RESAMPLES
+from zerothresh.reproduce.claims import CLEAR, MOST, Verdict, verdicts
+from zerothresh.reproduce.experiments import PAPER_NAME
+from zerothresh.reproduce.figures import claim_figure, colours, figures
 from zerothresh.reproduce.page import Section, page
 from zerothresh.reproduce.protocol import Experiment
 from zerothresh.reproduce.study import Study
@@ -73,8 +76,11 @@ def prepare(folder: Path, wanted: Mapping[str, Any]) -> bool:
 def write(folder: Path, studies: Sequence[Study], wanted: Mapping[str, Any], seconds: float) -> list[Verdict]:
     """Write the report into a folder that `prepare` has accepted; the verdicts."""
     found = verdicts(studies)
+    shown = [claim_figure(verdict) for verdict in found]
     made = [verdict_table(found), case_table(found)]
     contents: dict[str, str | bytes] = {}
+    for figure in shown:
+        contents |= {f"{figure.name}.png": figure.png, f"{figure.name}.pdf": figure.pdf}
     sections = []
     for study in studies:
         drawn, tabled = figures(study), tables(study)
@@ -89,12 +95,21 @@ def write(folder: Path, studies: Sequence[Study], wanted: Mapping[str, Any], sec
     names = sorted([*contents, MANIFEST])
     words = ", ".join(f"{name} {number}" for name, number in versions().items())
     title = "Variance-reduced zeroth-order hard thresholding, reproduced"
-    contents["index.html"] = page(title, _lead(studies), found, made[1], sections, _notes(studies), names, words)
+    contents["index.html"] = page(
+        title,
+        _lead(studies),
+        list(zip(found, shown, strict=True)),
+        made[1],
+        sections,
+        _notes(studies),
+        names,
+        words,
+    )
     manifest = {
         "experiment": "+".join(study.experiment.name for study in studies),
         **wanted,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 1),
+        "seconds": round(seconds, 1),  # of the session that wrote it
         "versions": versions(),
         "studies": [_described(study) for study in studies],
         "verdicts": [
@@ -147,7 +162,7 @@ def _traces(study: Study) -> str:
     writer.writerow(["runs", "k", "q", "method", "switch", "eta", "problem", "seed", "nfev", "nht", "F", "own"])
     for raced in study.raced:
         entry, protocol = raced.race.entry, raced.race.protocol
-        if entry.switch or protocol.name != "paper":
+        if entry.switch or protocol.name != PAPER_NAME:
             continue
         head = [protocol.name, entry.panel.k, entry.panel.q, entry.label, entry.switch, raced.eta]
         for place, run in zip(protocol.choose, raced.chosen, strict=True):
@@ -161,31 +176,48 @@ def _traces(study: Study) -> str:
 
 def _lead(studies: Sequence[Study]) -> list[str]:
     names = ", ".join(study.experiment.title.lower() for study in studies)
-    runs = sum(study.experiment.runs for study in studies)
+    count = sum(study.experiment.runs for study in studies)
+    first = studies[0].experiment
+    short = any(study.experiment.budget != study.experiment.paper_budget for study in studies)
+    banner = []
+    if first.quick or short:
+        less = [words for words, said in (("one panel, fewer runs", first.quick), ("another budget", short)) if said]
+        banner = [
+            f"A shortened look ({' and '.join(less)}), not the paper's experiment. Few runs leave much undecided."
+        ]
     return [
-        f"The ridge experiments of Yuan et al. (ICLR 2024): {names}. {runs:,} runs. Each method has the learning rate "
-        "that is best for it on the paper's grid, by F at the last iterate. F* is the best k-sparse value, found by "
-        "trying every support; no method sees it.",
-        "The verdicts are computed from fresh runs, by 95 % intervals. In each case two things are compared; a case "
-        "says yes or no if the interval leaves no doubt. A claim holds if at least three quarters of its cases say yes "
-        "and at most a tenth say no. If at most a quarter say yes, it does not hold if more than a quarter say no, and "
-        "is not shown if not. Else it depends.",
+        *banner,
+        f"The ridge experiments of Yuan et al. (ICLR 2024): {names}. {count:,} runs. Each method has the learning rate "
+        "of the grid that is best for it, by F at the last iterate. F* is the best k-sparse value, found by trying "
+        "every support; no method sees it.",
+        "The verdicts are computed from fresh runs. In each case two things are compared, run for run where they share "
+        "problem and seed; the case says yes or no if the 95 % interval leaves no doubt. A claim is undecided if fewer "
+        f"than {CLEAR:.0%} of its cases are clear. Else it holds if at least {MOST:.0%} of the clear ones say yes, and "
+        "does not hold if as many say no. In between, or if it turns on what the evidence "
+        "names, it depends.",
     ]
 
 
 def _notes(studies: Sequence[Study]) -> list[str]:
     budgets = " and ".join(f"{b:,}" for b in sorted({study.experiment.budget for study in studies}))
+    labels = {label for study in studies for label in study.labels()}
+    beside = [
+        "p-SAGA-SZHT refreshes p = 2 rows a step, LSVRG-SZHT all rows with probability 1/n: the paper describes them "
+        "and does not run them."
+    ]
     return [
         "Estimates are eq. (3) with forward differences and directions uniform on the sphere, fresh a component. "
         "The two estimates of a difference use the same directions, on which the paper is silent. The last iterate of "
-        "an epoch goes out. The tables of switches show what each of these choices changes.",
+        "an epoch goes out. The tables of switches show what each of these choices changes, where they were tried.",
         f"Every run may make {budgets} calls of a single component (#IZO). F is computed exactly for the curves, and "
         "these calls are not counted. A round that would exceed the budget is not begun.",
-        "The memory of SAGA-SZHT begins with one full estimate at the start, which is paid for. A run that diverges "
-        "has F = ∞.",
-        "p-SAGA-SZHT refreshes p = 2 rows a step, LSVRG-SZHT all rows with probability 1/n: the paper describes them "
-        "and does not run them.",
-        "Intervals of means and medians are percentiles of 2,000 bootstrap resamples of the runs; those of shares are "
-        "Wilson's. They are for each case alone: of a hundred clear cases, a few may be so by chance.",
-        "Traces hold at most 200 rows a run, evenly by #IZO. “cells” has the outcome of each run.",
+        "The memory of SAGA-SZHT begins with one full estimate at the start, which is paid for.",
+        "When η is chosen, a run that breaks off has F = ∞. When it is judged, a run that breaks off or ends above "
+        "F(0) has diverged, and counts as one that ends at F(0).",
+        *(beside if "LSVRG-SZHT" in labels else []),
+        f"Intervals of medians lie between two of the values and hold for any law; fewer than 6 runs give none. Those "
+        f"of means are the wider of Student's and of {RESAMPLES:,} bootstrap resamples; those of shares are Wilson's. "
+        "They are for each case alone: of a hundred clear cases, a few may be so by chance.",
+        f"Traces hold at most {ROWS} rows a run, evenly by #IZO. “cells” has the outcome and the curve of each run; "
+        "the tables of runs name their files.",
     ]

@@ -27,7 +27,7 @@ class Section:
 def page(
     title: str,
     lead: Sequence[str],
-    found: Sequence[Verdict],
+    found: Sequence[tuple[Verdict, Drawn]],
     cases: Table,
     sections: Sequence[Section],
     notes: Sequence[str],
@@ -39,13 +39,13 @@ def page(
     body = ["<nav>" + " ".join(f'<a href="#{name}">{html.escape(words)}</a>' for name, words in links) + "</nav>"]
     body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in lead]
     body.append('<h2 id="verdicts">Verdicts</h2>')
-    body += [_verdict(verdict) for verdict in found]
+    body += [_verdict(verdict, figure) for verdict, figure in found]
     body.append(_table(cases, {}))
     for section in sections:
         body.append(f'<h2 id="{section.name}">{html.escape(section.title)}</h2>')
         body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.words]
         body += [_figure(figure) for figure in section.figures]
-        body += [_table(table, section.colours) for table in section.tables]
+        body += [_table(table, section.colours) for table in section.tables if table.rows]
     body.append('<h2 id="how">How it was done</h2>\n<ul>')
     body += [f"<li>{html.escape(note)}</li>" for note in notes]
     body.append("</ul>")
@@ -57,13 +57,13 @@ def page(
 _SIGNS = {HOLDS: "good", DEPENDS: "mixed", FAILS: "bad", OPEN: "open"}
 
 
-def _verdict(verdict: Verdict) -> str:
-    figure = f'<a href="#figure-{html.escape(verdict.figure)}">figure</a>'
+def _verdict(verdict: Verdict, figure: Drawn) -> str:
     return (
-        f'<div class="verdict {_SIGNS[verdict.outcome]}"><p><strong>{html.escape(verdict.claim)}.</strong> '
+        f'<div class="verdict {_SIGNS[verdict.outcome]}"><p><strong>{html.escape(verdict.claim)}</strong> '
         f'<span class="outcome">{verdict.outcome}</span></p>'
-        f'<p class="soft">{html.escape(verdict.source)} · {html.escape(verdict.tally)} · {figure}</p>'
-        f"<p>{html.escape(verdict.evidence)}</p></div>"
+        f'<p class="soft">{html.escape(verdict.source)} · {html.escape(verdict.tally)}</p>'
+        f"<p>{html.escape(verdict.evidence)}</p>"
+        f"<details><summary>every case</summary>{_figure(figure)}</details></div>"
     )
 
 
@@ -75,7 +75,8 @@ def _table(table: Table, chips: Mapping[str, str]) -> str:
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.header)
     rows = "\n".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in table.rows)
     inner = (
-        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>'
+        f'<div class="wide" tabindex="0"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
+        "</table></div>"
         f'<p class="soft">{html.escape(table.note)} <a href="{table.name}.csv">CSV</a>, '
         f'<a href="{table.name}.tex">LaTeX</a></p>'
     )
@@ -85,11 +86,12 @@ def _table(table: Table, chips: Mapping[str, str]) -> str:
 
 def _figure(figure: Drawn) -> str:
     source = base64.b64encode(figure.svg).decode()
+    name, kind = html.escape(figure.name), "wide columns" if figure.wide else "wide"
+    image = f'<img src="data:image/svg+xml;base64,{source}" alt="{html.escape(figure.alt)}">'
     return (
-        f'<figure id="figure-{html.escape(figure.name)}"><img src="data:image/svg+xml;base64,{source}" '
-        f'alt="{html.escape(figure.alt)}"><figcaption><strong>{html.escape(figure.title)}.</strong> '
-        f'{html.escape(figure.caption)} <a href="{figure.name}.png">PNG</a>, <a href="{figure.name}.pdf">PDF</a>'
-        "</figcaption></figure>"
+        f'<figure id="figure-{name}"><div class="{kind}" tabindex="0">{image}</div>'
+        f"<figcaption><strong>{html.escape(figure.title)}.</strong> {html.escape(figure.caption)} "
+        f'<a href="{name}.png">PNG</a>, <a href="{name}.pdf">PDF</a></figcaption></figure>'
     )
 
 
@@ -127,7 +129,9 @@ figcaption {{ margin-top: .4rem; }}
 .verdict.good {{ border-color: var(--good); }} .good .outcome {{ color: var(--good); }}
 .verdict.mixed {{ border-color: var(--mixed); }} .mixed .outcome {{ color: var(--mixed); }}
 .verdict.bad {{ border-color: var(--bad); }} .bad .outcome {{ color: var(--bad); }}
-.outcome {{ font-weight: 700; white-space: nowrap; }}
+.outcome {{ font-weight: 700; white-space: nowrap; border: 1px solid; border-radius: 1rem; padding: 0 .6rem;
+  font-size: .85rem; }}
+.columns img {{ min-width: 44rem; }}
 .wide {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .88rem; }}
 th, td {{ padding: .3rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }}
@@ -141,6 +145,8 @@ li {{ margin: .3rem 0; }}
   :root {{ --ink: #000; --soft: #444; --paper: #fff; --line: #bbb; --band: #fff; }}
   body {{ max-width: none; padding: 0; font-size: 10pt; }}
   nav {{ display: none; }}
+  details::details-content {{ content-visibility: visible; }} /* closed ones are printed too */
+  .columns img {{ min-width: 0; }}
   figure, tr, .verdict {{ break-inside: avoid; }}
   h2, h3 {{ break-after: avoid; }}
   .wide {{ overflow: visible; }}

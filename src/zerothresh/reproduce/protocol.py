@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from zerothresh import check
 from zerothresh.methods import Method
 from zerothresh.plan import Estimator
 from zerothresh.problems import Ridge
@@ -30,7 +31,7 @@ class Entry:
     make: Callable[[float], Method]
     estimator: Estimator
     switch: str = ""
-    subject: str = ""  # another form of the problem
+    tuned: bool = True  # whether it has a learning rate to choose
 
     @property
     def name(self) -> str:
@@ -71,6 +72,8 @@ class Experiment:
     problems: dict[str, Ridge]
     races: tuple[Race, ...]
     seed: int
+    quick: bool = False
+    paper_budget: int = 0
 
     @property
     def n(self) -> int:
@@ -85,8 +88,16 @@ class Experiment:
     @property
     def runs(self) -> int:
         """How many runs it takes."""
-        return sum(len(race.protocol.choose) * len(self.etas) + len(race.protocol.judge) for race in self.races)
+        return sum(self.runs_of(race) for race in self.races)
+
+    def etas_of(self, entry: Entry) -> tuple[float, ...]:
+        """The learning rates that are tried."""
+        return self.etas if entry.tuned else (float("nan"),)
+
+    def runs_of(self, race: Race) -> int:
+        """How many runs a race takes."""
+        return len(race.protocol.choose) * len(self.etas_of(race.entry)) + len(race.protocol.judge)
 
     def with_budget(self, budget: int) -> Experiment:
         """The same with another budget, for a look."""
-        return replace(self, budget=budget)
+        return replace(self, budget=check.count("budget", budget))

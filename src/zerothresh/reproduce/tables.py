@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from zerothresh.comparison.statistics import mean, median, ratio_of_medians, share
-from zerothresh.reproduce.claims import Verdict
-from zerothresh.reproduce.study import Raced, Study
+from zerothresh.comparison.cell import Subject
+from zerothresh.comparison.statistics import UNKNOWN, Estimate, mean, median, ratio, share
+from zerothresh.reproduce.claims import Verdict, paired
+from zerothresh.reproduce.study import Raced, Study, cell_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Table:
 
     def latex(self) -> str:
         """The table as shown, for the package booktabs."""
-        lines = [r"\begin{tabular}{l" + "r" * (len(self.header) - 1) + "}", r"\toprule"]
+        lines = [r"\begin{tabular}{" + "l" * len(self.header) + "}", r"\toprule"]
         lines.append(" & ".join(map(_latex, self.header)) + r" \\")
         lines.append(r"\midrule")
         lines += [" & ".join(map(_latex, row)) + r" \\" for row in self.rows]
@@ -55,7 +56,7 @@ def _latex(text: str) -> str:
 
 def tables(study: Study) -> list[Table]:
     """All tables of a study."""
-    made = [as_in_the_paper(study), with_more_care(study), switches(study), grid(study)]
+    made = [as_in_the_paper(study), with_more_care(study), switches(study), grid(study), runs(study)]
     return [table for table in made if table.data]
 
 
@@ -91,7 +92,7 @@ def as_in_the_paper(study: Study) -> Table:
                 short_end(numbers[0], numbers[1]),
                 short(numbers[2]),
                 short(numbers[3]),
-                f"{measures.right} of {len(measures.runs)}",
+                f"{measures.right.sum()} of {len(measures.runs)}",
                 f"{counts[0]:,.0f}",
                 f"{counts[1]:,.0f}",
             ]
@@ -103,7 +104,7 @@ def as_in_the_paper(study: Study) -> Table:
                 entry.label,
                 raced.eta,
                 *map(float, numbers),
-                measures.right,
+                int(measures.right.sum()),
                 len(measures.runs),
                 *map(float, counts),
             ]
@@ -125,7 +126,7 @@ def with_more_care(study: Study) -> Table:
     rows, data = [], []
     for raced in _plain(study, fresh=True):
         entry, measures = raced.race.entry, raced.measures(fresh=True)
-        estimates = [mean(measures.gap), median(measures.own), share(measures.right, len(measures.runs))]
+        estimates = [mean(measures.gap), median(measures.own), share(int(measures.right.sum()), len(measures.runs))]
         rows.append(
             [
                 str(entry.panel),
@@ -134,12 +135,20 @@ def with_more_care(study: Study) -> Table:
                 interval(estimates[0]),
                 interval(estimates[1]),
                 interval(estimates[2], "{:.0%}"),
-                str(measures.diverged) if measures.diverged else "",
+                str(measures.diverged.sum() or ""),
             ]
         )
         numbers = [number for e in estimates for number in (e.value, e.low, e.high)]
         data.append(
-            [entry.panel.k, entry.panel.q, entry.label, raced.eta, *numbers, measures.diverged, len(measures.runs)]
+            [
+                entry.panel.k,
+                entry.panel.q,
+                entry.label,
+                raced.eta,
+                *numbers,
+                int(measures.diverged.sum()),
+                len(measures.runs),
+            ]
         )
     triples = [f"{name}{end}" for name in ("gap_mean", "own_median", "right_share") for end in ("", "_low", "_high")]
     return Table(
@@ -150,7 +159,8 @@ def with_more_care(study: Study) -> Table:
         ("k", "q", "method", "eta", *triples, "diverged", "runs"),
         data,
         "Means, medians and shares with 95 % intervals, over runs that did not choose η. The own-support error is F "
-        "less its minimum on the support that the run ends with: wrong supports do not enter it.",
+        "less its minimum on the support that the run ends with: wrong supports do not enter it. A run that ends above "
+        "F(0) has diverged, and counts as one that ends there.",
     )
 
 
@@ -164,12 +174,8 @@ def switches(study: Study) -> Table:
             continue
         measures = raced.measures(fresh=True)
         base = study.measures(entry.label, entry.panel) if entry.switch else None
-        own, right = median(measures.own / measures.start), share(measures.right, len(measures.runs))
-        numbers = [own.value, own.low, own.high, right.value, right.low, right.high]
-        ratio = None
-        if base is not None:
-            count = min(len(base.runs), len(measures.runs))
-            ratio = ratio_of_medians((base.own / base.start)[:count], (measures.own / measures.start)[:count])
+        own, right = median(measures.relative), share(int(measures.right.sum()), len(measures.runs))
+        better = UNKNOWN if base is None else ratio(*paired(base, measures, "relative"))
         rows.append(
             [
                 str(entry.panel),
@@ -177,43 +183,56 @@ def switches(study: Study) -> Table:
                 entry.switch or "few directions",
                 f"{raced.eta:g}",
                 interval(own),
-                "" if ratio is None else interval(ratio, "{:.2g}"),
+                "" if base is None else interval(better, "{:.2g}"),
                 interval(right, "{:.0%}"),
             ]
         )
-        of_ratio = ["", "", ""] if ratio is None else [ratio.value, ratio.low, ratio.high]
-        data.append(
-            [
-                entry.panel.k,
-                entry.panel.q,
-                entry.label,
-                entry.switch,
-                raced.eta,
-                *numbers,
-                *of_ratio,
-                len(measures.runs),
-            ]
-        )
+        numbers = [n for e in (own, right, better) for n in (e.value, e.low, e.high)]
+        head = [entry.panel.k, entry.panel.q, entry.label, entry.switch, raced.eta]
+        data.append([*head, *numbers, int(measures.diverged.sum()), len(measures.runs)])
     names = [f"{name}{end}" for name in ("own_relative", "right_share", "ratio") for end in ("", "_low", "_high")]
     return Table(
         f"{study.experiment.name}-switches",
         "What the paper leaves open",
-        (
-            "panel",
-            "method",
-            "switch",
-            "η",
-            "own-support error / (F(0) - F*)",
-            "times lower than without",
-            "right support",
-        ),
+        ("panel", "method", "switch", "η", "own error / (F(0) - F*)", "times lower", "right support"),
         rows,
-        ("k", "q", "method", "switch", "eta", *names, "runs"),
+        ("k", "q", "method", "switch", "eta", *names, "diverged", "runs"),
         data,
         "Without a switch: directions shared by the two estimates of a difference, the last iterate goes out, forward "
-        "differences, each component with directions of its own. A ratio above 1 speaks for the switch. η is chosen "
-        "anew for each.",
+        "differences, each component with directions of its own. “Times lower” compares with that, run for run: above "
+        "1 speaks for the switch. η is chosen anew for each.",
     )
+
+
+def runs(study: Study) -> Table:
+    """Every run behind the verdicts, with the file that has its curve."""
+    data = []
+    for raced in study.raced:
+        entry, protocol = raced.race.entry, raced.race.protocol
+        for (problem, seed), run in zip(protocol.judge, raced.judged, strict=True):
+            cell = cell_of(study.experiment, entry, raced.eta, (problem, seed))
+            head = [entry.panel.k, entry.panel.q, entry.label, entry.switch, raced.eta, problem, seed]
+            numbers = [run.end, run.own, study.optimum(problem, entry.panel.k)[1], run.status, run.nfev, run.nht]
+            file = cell.name(Subject.of(study.experiment.problems[problem]))
+            data.append([*head, *numbers, " ".join(map(str, run.support)), f"cells/{file}.npz"])
+    columns = (
+        "k",
+        "q",
+        "method",
+        "switch",
+        "eta",
+        "problem",
+        "seed",
+        "F",
+        "own",
+        "F_best",
+        "status",
+        "nfev",
+        "nht",
+        "support",
+        "file",
+    )
+    return Table(f"{study.experiment.name}-runs", "Every fresh run", (), [], columns, data)
 
 
 def grid(study: Study) -> Table:
@@ -222,7 +241,7 @@ def grid(study: Study) -> Table:
     for raced in study.raced:
         entry, protocol = raced.race.entry, raced.race.protocol
         means = []
-        for eta, trial in zip(study.experiment.etas, raced.trials, strict=True):
+        for eta, trial in zip(study.experiment.etas_of(entry), raced.trials, strict=True):
             means.append(("* " if eta == raced.eta else "") + short(trial.mean))
             for (problem, seed), run in zip(protocol.choose, trial.runs, strict=True):
                 name = [protocol.name, entry.panel.k, entry.panel.q, entry.label, entry.switch, eta]
@@ -241,25 +260,14 @@ def grid(study: Study) -> Table:
 
 def verdict_table(found: Sequence[Verdict]) -> Table:
     """The verdicts."""
-    rows = [[v.claim, v.source, v.outcome, v.tally, v.evidence] for v in found]
-    return Table(
-        "verdicts",
-        "Verdicts",
-        ("claim", "source", "verdict", "cases", "evidence"),
-        rows,
-        ("claim", "source", "verdict", "yes", "no", "unclear", "evidence", "figure"),
-        [
-            [
-                v.claim,
-                v.source,
-                v.outcome,
-                *(sum(c.says is s for c in v.cases) for s in (True, False, None)),
-                v.evidence,
-                v.figure,
-            ]
-            for v in found
-        ],
-    )
+    rows = [[v.claim, v.source, v.outcome, v.tally] for v in found]
+    counts = [[sum(case.says is said for case in v.cases) for said in (True, False, None)] for v in found]
+    data = [
+        [v.claim, v.source, v.outcome, *count, v.evidence, f"claim-{v.name}"]
+        for v, count in zip(found, counts, strict=True)
+    ]
+    header = ("claim", "source", "verdict", "yes", "no", "unclear", "evidence", "figure")
+    return Table("verdicts", "Verdicts", ("claim", "source", "verdict", "cases"), rows, header, data)
 
 
 def case_table(found: Sequence[Verdict]) -> Table:
@@ -287,8 +295,13 @@ def short_end(value: float, deviation: float) -> str:
     return f"{value:.6f} ± {deviation:.1e}" if value < 1e3 else f"{value:.6g} ± {deviation:.1e}"
 
 
-def interval(estimate: Any, form: str = "{:.1e}") -> str:
+def interval(estimate: Estimate, form: str = "{:.1e}") -> str:
     """A number with its interval."""
-    numbers = (estimate.value, estimate.low, estimate.high)
-    value, low, high = (form.format(number) if np.isfinite(number) else "∞" for number in numbers)
+    value, low, high = (_sign(number, form) for number in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
+
+
+def _sign(number: float, form: str) -> str:
+    if np.isnan(number):
+        return "—"
+    return form.format(number) if np.isfinite(number) else "∞" if number > 0 else "-∞"
