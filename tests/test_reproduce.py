@@ -30,9 +30,8 @@ from zerothresh.reproduce.study import Raced, Study
 from zerothresh.reproduce.tables import Table
 
 SMALL = 6_000
-CSV = tuple(
-    ["cases", "ridge-fresh", "ridge-grid", "ridge-paper", "ridge-runs", "ridge-switches", "ridge-traces", "verdicts"]
-)
+RIDGE = [f"ridge-{name}" for name in ("fresh", "grid", "paper", "runs", "switches", "traces")]
+CSV = ("cases", "verdicts", *RIDGE)
 
 
 def command(*arguments):
@@ -107,6 +106,18 @@ def test_every_open_choice_is_a_switch():
     assert made["random outgoing iterate"].make(0.1).output == "random"
     assert made["central differences"].estimator.difference == "central"
     assert made["orthonormal block"].estimator.directions == "orthogonal"
+
+
+def test_auto_is_compared_once_it_is_registered(monkeypatch):
+    assert not any(race.entry.label == "auto" for race in synthetic().races)
+    monkeypatch.setattr("zerothresh.reproduce.experiments.methods", lambda: {"auto": zt.FGZOHT})
+    monkeypatch.setattr("zerothresh.reproduce.experiments.make", lambda name: zt.FGZOHT(0.05))
+    experiment = synthetic(quick=True).with_budget(9_000)
+    races = tuple(race for race in experiment.races if race.entry.label == "auto")
+    assert len(races) == 2
+    made = study.run(replace(experiment, races=races))  # it has nothing to choose: one trial
+    assert [len(raced.trials) for raced in made.raced] == [1, 1]
+    assert len(made.raced[1].judged) == 12
 
 
 # The numbers.

@@ -1,6 +1,6 @@
 """The methods: one file each, readable beside the paper's listing."""
 
-from zerothresh.methods.base import OF_THE_PAPER, Iterate, Method, make, methods, name_of, register
+from zerothresh.methods.base import Iterate, Method, make, methods, name_of, register
 from zerothresh.methods.fgzoht import FGZOHT
 from zerothresh.methods.laws import AllOrNothing, FixedSize, Law
 from zerothresh.methods.lsvrg_szht import LSVRGSZHT
@@ -14,7 +14,6 @@ from zerothresh.methods.vr_szht import VRSZHT
 __all__ = [
     "FGZOHT",
     "LSVRGSZHT",
-    "OF_THE_PAPER",
     "PMSZHT",
     "PSAGASZHT",
     "SAGASZHT",

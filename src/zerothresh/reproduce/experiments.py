@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -15,7 +14,6 @@ from zerothresh.datasets import load_autoprice, load_bodyfat
 from zerothresh.methods import (
     FGZOHT,
     LSVRGSZHT,
-    OF_THE_PAPER,
     PSAGASZHT,
     SAGASZHT,
     SARAHSZHT,
@@ -62,11 +60,9 @@ def _entry(label: str, maker: Maker, panel: Panel, m: int, estimator: Estimator 
 
 
 def _others(panel: Panel) -> Iterator[Entry]:
-    """Registered methods that are not the paper's and have nothing to set."""
-    for name, made in methods().items():
-        needed = [p for p in inspect.signature(made).parameters.values() if p.default is p.empty]
-        if name not in OF_THE_PAPER and not needed:
-            yield Entry(name, panel, lambda eta, made=made: make(made), replace(PAPER, q=panel.q), tuned=False)  # type: ignore[misc]
+    """`auto` once it is registered: it has no learning rate to choose."""
+    if "auto" in methods():
+        yield Entry("auto", panel, lambda eta: make("auto"), replace(PAPER, q=panel.q), tuned=False)
 
 
 def _switched(panel: Panel, m: int, labels: Sequence[str]) -> Iterator[Entry]:
