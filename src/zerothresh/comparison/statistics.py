@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 Array = NDArray[np.float64]
 Numbers = Sequence[float] | Array
@@ -41,10 +41,11 @@ def mean(values: Numbers) -> Estimate:
     '2.5 [0.45, 4.6]'
     """
     values = np.asarray(values, float)
-    value = float(values.mean()) if values.size else np.nan
+    with np.errstate(invalid="ignore"):
+        value = float(values.mean()) if values.size else np.nan
     if values.size < 2 or not np.isfinite(values).all():
         return Estimate(value, -np.inf, np.inf)
-    half = stats.t.ppf(0.5 + LEVEL / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
+    half = _special().stdtrit(values.size - 1, 0.5 + LEVEL / 2) * values.std(ddof=1) / np.sqrt(values.size)
     draws = values[np.random.default_rng(0).integers(values.size, size=(RESAMPLES, values.size))].mean(axis=1)
     low, high = np.percentile(draws, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
     return Estimate(value, float(min(low, value - half)), float(max(high, value + half)))
@@ -61,8 +62,10 @@ def median(values: Numbers) -> Estimate:
         return UNKNOWN
     with np.errstate(invalid="ignore"):
         value = float(np.median(values))
-    beyond = int(stats.binom.ppf((1 - LEVEL) / 2, values.size, 0.5))  # so many may be off on either side
-    if stats.binom.cdf(beyond - 1, values.size, 0.5) > (1 - LEVEL) / 2 or beyond < 1:
+    # the chance that at most so many of the values lie below the median, as for heads of a coin
+    chances = _special().bdtr(np.arange(values.size), values.size, 0.5)
+    beyond = int(np.searchsorted(chances, (1 - LEVEL) / 2, side="right"))
+    if beyond == 0:
         return Estimate(value, -np.inf, np.inf)
     return Estimate(value, float(values[beyond - 1]), float(values[-beyond]))
 
@@ -75,7 +78,7 @@ def share(successes: int, of: int) -> Estimate:
     """
     if of < 1:
         return UNKNOWN
-    z2 = stats.norm.ppf(0.5 + LEVEL / 2) ** 2 / of
+    z2 = _special().ndtri(0.5 + LEVEL / 2) ** 2 / of
     p = successes / of
     centre = (p + z2 / 2) / (1 + z2)
     half = np.sqrt(z2 * (p * (1 - p) + z2 / 4)) / (1 + z2)
@@ -93,9 +96,17 @@ def ratio(above: Numbers, below: Numbers) -> Estimate:
     with np.errstate(all="ignore"):
         ratios = np.where(alike, 1.0, one / other)
     found = median(ratios)
-    return Estimate(np.nan, found.low, found.high) if alike.mean() >= 0.5 else found
+    return Estimate(np.nan, found.low, found.high) if 2 * alike.sum() >= alike.size else found
 
 
 def difference(one: Numbers, other: Numbers) -> Estimate:
     """The mean of one - other over pairs."""
-    return mean(np.asarray(one, float) - np.asarray(other, float))
+    with np.errstate(invalid="ignore"):
+        return mean(np.asarray(one, float) - np.asarray(other, float))
+
+
+def _special() -> Any:
+    """SciPy's special functions, imported when they are needed: they take longer than the rest of the module."""
+    from scipy import special
+
+    return special
