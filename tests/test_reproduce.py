@@ -190,10 +190,10 @@ def test_the_calls_to_a_level_are_read_off_the_curve(small):
 # The verdicts.
 
 
-def outcome(own, *, end=None, rises=0.1):
+def outcome(own, *, end=None):
     curve = Curve(np.array([10, 1000]), np.array([1, 2]), np.array([1.0, own]), np.array([1.0, own]))
     end = own if end is None else end
-    return Outcome("BUDGET", True, end, own, 1000, 2, 2, rises, 0, np.array([1.0, 0, 0, 0, 0]), curve)
+    return Outcome("BUDGET", True, end, own, 1000, 2, 2, 0, np.array([1.0, 0, 0, 0, 0]), curve)
 
 
 def invented(owns):

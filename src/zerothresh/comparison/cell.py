@@ -109,11 +109,9 @@ class Outcome:
     nfev: int
     nht: int
     nit: int
-    rises: float  # the sum of all rises of F from step to step, over F's fall from the first step to the last
     changes: int  # how often the support changed
     x: Array  # the last iterate
     trace: Curve
-    seconds: float = 0.0
 
     @property
     def support(self) -> Indices:
@@ -135,6 +133,7 @@ class Outcome:
                 if sum(entry.file_size for entry in arrays.zip.infolist()) > _MOST_UNPACKED:
                     raise ValueError("it declares too much")
                 words = json.loads(str(arrays["words"]))
+                words = {field.name: words[field.name] for field in fields(Outcome) if field.name not in ("x", "trace")}
                 curve = Curve(*(arrays[name] for name in ("nfev", "nht", "fun", "own")))
                 outcome = Outcome(x=arrays["x"], trace=curve, **words)
             if not outcome._sound():
@@ -216,13 +215,10 @@ def outcome_of(result: Result, subject: Subject) -> Outcome:
     supports = trace.support
     floors: dict[bytes, float] = {}
     own = np.array([_own(subject, fun[row], supports[row], floors) for row in rows])
-    known = fun[np.isfinite(fun)]
     end = np.inf
     if result.success:
         last = fun[-1] if fun.size else np.nan
         end = last if np.isfinite(last) else result.fun if subject.F is None else float(subject.F(result.x_last))
-    steps, fall = np.diff(known), known[0] - known[-1] if known.size else 0.0
-    rises = float(steps[steps > 0].sum() / fall) if fall > 0 else np.inf
     return Outcome(
         status=result.status.name,
         success=bool(result.success),
@@ -231,7 +227,6 @@ def outcome_of(result: Result, subject: Subject) -> Outcome:
         nfev=int(result.nfev),
         nht=int(result.nht),
         nit=int(result.nit),
-        rises=rises,
         changes=max(0, trace.support_changes),
         x=result.x_last,
         trace=Curve(nfev[rows], nht[rows], fun[rows], own),

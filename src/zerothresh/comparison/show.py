@@ -32,7 +32,7 @@ class Live:
         if self.bar is not None:
             self.bar.stop()
 
-    def done(self, cell: Cell, outcome: Outcome) -> None:
+    def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
         """Take note of a run."""
         self.count += 1
         if self.bar is not None:

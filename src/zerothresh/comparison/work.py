@@ -21,7 +21,7 @@ from zerothresh.comparison.cell import Cell, CellFailed, Outcome, Subject, run_c
 
 DEATHS = 3  # of worker processes, one after the other with nothing done between, after which it is given up
 
-Done = Callable[[Cell, Outcome], None]
+Done = Callable[[Cell, Outcome, bool], None]
 
 
 def run_cells(
@@ -41,7 +41,7 @@ def run_cells(
     jobs: processes; the outcomes do not depend on it.
     folder: where outcomes are kept as they come (``cells``), and the run folders of cells under way
         (``work``). Cells whose outcome is there are not run again; those under way go on.
-    done: called with each cell and its outcome as they come, in any order.
+    done: called with each cell and its outcome as they come, in any order, and whether it was run now.
     """
     check.count("jobs", jobs, what=" (processes)")
     found: dict[int, Outcome] = {}
@@ -59,13 +59,13 @@ def run_cells(
             found[at] = Outcome.load(kept)
             shutil.rmtree(work, ignore_errors=True)  # of a process that was killed before it could
             if done is not None:
-                done(cells[at], found[at])
+                done(cells[at], found[at], False)
     left = [at for at in range(len(cells)) if at not in found]
     run = _here if jobs == 1 or len(left) < 2 else _spread
     for at, outcome in run(subjects, cells, places, left, jobs):
         found[at] = outcome
         if done is not None:
-            done(cells[at], outcome)
+            done(cells[at], outcome, True)
     return [found[at] for at in range(len(cells))]
 
 

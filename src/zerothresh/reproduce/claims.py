@@ -393,8 +393,8 @@ def a_block_lowers_the_floor(studies: Sequence[Study]) -> Verdict | None:
             base = study.measures(entry.label, Panel(entry.panel.k, q))
             if base is not None and q >= entry.panel.q:
                 found = ratio(*paired(base, raced.measures(fresh=True), "own"))
-                group = f"{study.experiment.name}, q={q} random over q={entry.panel.q} orthonormal"
-                cases.append(Case(f"{group}, {entry.label}", found, clear(found, ORDERS), group))
+                group = f"{study.experiment.name}, {entry.label}, q={q} random over q={entry.panel.q} orthonormal"
+                cases.append(Case(group, found, clear(found, ORDERS), group))
     return _verdict(
         "block",
         "An orthonormal block of q = d directions lowers the floor by orders of magnitude",

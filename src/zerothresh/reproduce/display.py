@@ -21,7 +21,7 @@ class Grid:
 
         self.experiment = experiment
         self.total, self.count = experiment.runs, 0
-        self.begun, self.known = time.monotonic(), 0
+        self.begun, self.known, self.waited = time.monotonic(), 0, 0.0
         self.shown = self.begun
         self.wanted: dict[str, int] = {}
         self.choose: dict[str, set[Place]] = {}  # by which runs a learning rate is called the best so far
@@ -46,11 +46,11 @@ class Grid:
         if self.live is not None:
             self.live.stop()
 
-    def done(self, cell: Cell, outcome: Outcome) -> None:
-        """Take note of a run."""
+    def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
+        """Take note of a run; one of an earlier session tells nothing of the time left."""
         self.count += 1
-        if time.monotonic() - self.begun < 0.5:
-            self.known = self.count  # outcomes of an earlier session come at once: they tell nothing of the time left
+        if not ran:
+            self.known, self.waited = self.known + 1, time.monotonic() - self.begun
         self.done_by[cell.label] += 1
         if (cell.subject, cell.seed) in self.choose[cell.label]:
             eta = float(getattr(cell.method, "eta", float("nan")))
@@ -67,7 +67,7 @@ class Grid:
             )
 
     def _left(self) -> str:
-        made, spent = self.count - self.known, time.monotonic() - self.begun
+        made, spent = self.count - self.known, time.monotonic() - self.begun - self.waited
         if made < 10 or self.count == self.total:
             return ""
         seconds = spent / made * (self.total - self.count)
