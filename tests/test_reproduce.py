@@ -431,6 +431,12 @@ def test_a_folder_with_something_else_is_refused_and_left_alone(content, tmp_pat
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == content
 
 
+def test_a_start_that_was_killed_is_no_obstacle(tmp_path):
+    (tmp_path / ".study.json.123.part").write_text("{")
+    assert folder.prepare(tmp_path, {"seed": 0}) is False
+    assert folder.prepare(tmp_path, {"seed": 0}) is True
+
+
 def test_bad_input_gets_a_sentence(tmp_path):
     for arguments, sentence in (
         (["rigde"], "there is no experiment 'rigde': take ridge, bodyfat, autoprice or all"),

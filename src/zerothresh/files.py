@@ -24,6 +24,11 @@ def write(path: Path, content: str | bytes) -> None:
         raise
 
 
+def is_part(name: str) -> bool:
+    """Whether a file is what `write` leaves behind when it is killed."""
+    return name.startswith(".") and name.endswith(".part")
+
+
 def check_folder(folder: Path) -> None:
     """Refuse a folder that nothing can be written into, by trying: permissions alone do not tell."""
     if not folder.exists():

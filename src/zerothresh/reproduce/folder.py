@@ -47,7 +47,7 @@ def prepare(folder: Path, wanted: Mapping[str, Any]) -> bool:
     except ImportError:
         raise ValueError("a report is drawn with matplotlib: pip install 'zerothresh[plot]'") from None
     path = folder / IDENTITY
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(not files.is_part(entry.name) for entry in folder.iterdir()):
         try:
             earlier = json.loads(path.read_text())
             if not isinstance(earlier, dict):
