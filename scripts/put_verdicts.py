@@ -16,7 +16,7 @@ from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 MARK = "<!-- verdicts -->"
-KEPT = ("experiments", "quick", "seed", "budgets", "version", "created", "seconds", "versions", "verdicts")
+KEPT = ("experiments", "quick", "seed", "budgets", "version", "created", "versions", "verdicts")
 
 
 def table(verdicts: list[dict[str, Any]]) -> str:

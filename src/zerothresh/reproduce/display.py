@@ -21,8 +21,8 @@ class Grid:
 
         self.experiment = experiment
         self.total, self.count = experiment.runs, 0
-        self.begun, self.known, self.waited = time.monotonic(), 0, 0.0
-        self.shown = self.begun
+        self.ran, self.spent, self.last = 0, 0.0, time.monotonic()
+        self.shown = self.last
         self.wanted: dict[str, int] = {}
         self.choose: dict[str, set[Place]] = {}  # by which runs a learning rate is called the best so far
         for race in experiment.races:
@@ -49,13 +49,14 @@ class Grid:
     def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
         """Take note of a run; one of an earlier session tells nothing of the time left."""
         self.count += 1
-        if not ran:
-            self.known, self.waited = self.known + 1, time.monotonic() - self.begun
+        now = time.monotonic()
+        if ran:
+            self.ran, self.spent = self.ran + 1, self.spent + now - self.last
+        self.last = now
         self.done_by[cell.label] += 1
         if (cell.subject, cell.seed) in self.choose[cell.label]:
             eta = float(getattr(cell.method, "eta", float("nan")))
             self.ends[cell.label].setdefault(eta, []).append(outcome.end)
-        now = time.monotonic()
         if self.live is not None:
             if now - self.shown > 0.25 or self.count == self.total:
                 self.shown = now
@@ -67,10 +68,9 @@ class Grid:
             )
 
     def _left(self) -> str:
-        made, spent = self.count - self.known, time.monotonic() - self.begun - self.waited
-        if made < 10 or self.count == self.total:
+        if self.ran < 10 or self.count == self.total:
             return ""
-        seconds = spent / made * (self.total - self.count)
+        seconds = self.spent / self.ran * (self.total - self.count)
         return f", about {seconds / 60:.0f} min left" if seconds > 90 else f", about {seconds:.0f} s left"
 
     def _field(self, name: str) -> str:

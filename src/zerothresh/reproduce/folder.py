@@ -109,7 +109,7 @@ def write(folder: Path, studies: Sequence[Study], wanted: Mapping[str, Any], sec
         "experiment": "+".join(study.experiment.name for study in studies),
         **wanted,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 1),  # of the session that wrote it
+        "seconds_of_this_session": round(seconds, 1),
         "versions": versions(),
         "studies": [_described(study) for study in studies],
         "verdicts": [

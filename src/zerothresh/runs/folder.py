@@ -26,7 +26,7 @@ from zerothresh.runs.sessions import Sessions
 from zerothresh.version import __version__
 
 SCHEMA = 1
-SHARE = 0.005  # of the run's time that snapshots may take, so that all of a run folder stays within 2 %
+SHARE = 1 / 300  # of the run's time that snapshots may take, so that all of a run folder stays within 2 %
 _MOST_WORDS = 1 << 20
 
 

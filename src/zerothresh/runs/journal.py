@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 FSYNC = ("value", "batch", "never")
 _AHEAD, _MOST_AHEAD = 1 << 18, 1 << 23  # bytes of disk that are claimed ahead of need
 _LINE = 107  # bytes that a value takes at the most, in a line of its own
+_SHORT = 17  # bytes of a short line
 _LONG = 512  # bytes from which a line is written by the system: cheaper than touching fresh pages
 _NUMBER = 11  # bytes that it takes in a line of many
 _MANY = 1 << 20
@@ -80,6 +81,7 @@ class Journal:
         self._fd = open_plain(path, os.O_RDWR | os.O_CREAT)
         self._end, self._claimed, self._margin = end, end, 0
         self._map: mmap.mmap | None = None
+        self._room = 0
         self.trouble: OSError | None = None  # why no more should be asked for, though all so far is written
         self._round, self._final, self._head = -1, False, b""  # what lines of one round have in common
         self._next, self._chain = -1, 0  # the row that a short line would be for, and the checksum before it
@@ -96,6 +98,7 @@ class Journal:
         """Make sure that the next values will fit onto the disk, each in a line of its own."""
         self._margin = _LINE * min(values, _LINES) + _NUMBER * min(values, _MANY) + 4096
         self.trouble = None
+        self._set_room()
         self._claim()
 
     def _claim(self) -> None:
@@ -117,6 +120,11 @@ class Journal:
         self._claimed = self._end + size
         self._unmap()
         self._map = mmap.mmap(self._fd, self._claimed)
+        self._set_room()
+
+    def _set_room(self) -> None:
+        """Up to where a short line may begin that asks for nothing: no new claim, no wait for the disk."""
+        self._room = 0 if self._each else self._claimed - self._margin - _SHORT
 
     def _unmap(self) -> None:
         if self._map is not None:
@@ -129,9 +137,15 @@ class Journal:
             values = values.astype("<f8")
         data = values.tobytes()
         if start == self._next and round_ == self._round and final is self._final and len(data) == 8:
-            self._chain = crc32(data, self._chain)
+            self._chain = chain = crc32(data, self._chain)
             self._next = start + 1
-            self._append(b2a_base64(data + self._chain.to_bytes(4, "little")))
+            line = b2a_base64(data + chain.to_bytes(4, "little"))
+            begin = self._end
+            if begin < self._room and self._map is not None and (self._syncer is None or self._syncer.pending):
+                self._map[begin : begin + _SHORT] = line  # what `_append` does, without the asking: most lines go here
+                self._end = begin + _SHORT
+            else:
+                self._append(line)
             return
         if round_ != self._round or final is not self._final:
             self._round, self._final, self._head = round_, final, b'{"r":%d,"f":%d,"a":' % (round_, final)
@@ -247,16 +261,16 @@ def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int
 def _chain(data: bytes, at: int, chain: int) -> tuple[list[bytes], int]:
     """The values of the short lines from a byte on, and where they end."""
     found: list[bytes] = []
-    while data[at + 16 : at + 17] == b"\n":
+    while data[at + _SHORT - 1 : at + _SHORT] == b"\n":
         try:
-            content = a2b_base64(data[at : at + 16], strict_mode=True)
+            content = a2b_base64(data[at : at + _SHORT - 1], strict_mode=True)
         except ValueError:
             break
         chain = crc32(content[:8], chain)
         if content[8:] != chain.to_bytes(4, "little"):
             break
         found.append(content[:8])
-        at += 17
+        at += _SHORT
     return found, at
 
 
