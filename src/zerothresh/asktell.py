@@ -137,9 +137,16 @@ class Optimizer:
         """What the calls have cost, in the user's currency."""
         return self._spent + self._spent_open
 
-    @spent.setter
-    def spent(self, amount: float) -> None:
+    def resume_spending(self, amount: float | None) -> None:
+        """Go on from what a snapshot says; None: no cost was known then, and a call counts at the mean price."""
+        if amount is None:
+            amount = 0.0 if self._costs is None else self.nfev * float(self._costs.mean())
         self._spent = amount
+
+    @property
+    def priced(self) -> bool:
+        """Whether the user said what a call costs."""
+        return self._costs is not None
 
     def ask(self) -> Batch:
         """The points to query next: what has not been told of the round."""

@@ -75,7 +75,8 @@ class Keeper:
             raise RunError(f"a snapshot in {folder} does not fit this run ({error}): the folder is refused") from None
         optimizer.search = search
         optimizer.failed_calls, optimizer.worst = meta["failed_calls"], meta["worst"]
-        optimizer.spent, optimizer.final_round = float(meta["spent"] or 0.0), int(meta["final_round"])
+        optimizer.final_round = int(meta["final_round"])
+        optimizer.resume_spending(None if meta["spent"] is None else float(meta["spent"]))
         optimizer.trace.resume(self._trace_path, size, rows, changes, support)
         self._base = search.round
 
@@ -180,7 +181,7 @@ class Keeper:
         meta = {
             **{name: getattr(search, name) for name in (*_COUNTS, *_NUMBERS)},
             "failed_calls": optimizer.failed_calls,
-            "spent": optimizer.spent,
+            "spent": optimizer.spent if optimizer.priced else None,
             "worst": optimizer.worst,
             "final_round": optimizer.final_round,
             "trace": {
