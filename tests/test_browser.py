@@ -21,6 +21,7 @@ FLAGS = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-dev-shm-usage",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -44,7 +45,7 @@ addEventListener("load", () => {
 
 def chromium(page: Path, profile: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
 
 
 def look(page: Path, profile: Path, *flags: str) -> dict:

@@ -65,7 +65,7 @@ OURS = [words for page in PAGES for words in ours(page)]
 
 def run(arguments: list[str], folder: Path) -> str:
     done = subprocess.run(
-        arguments, cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, "MPLBACKEND": "agg"}
+        arguments, cwd=folder, capture_output=True, text=True, timeout=400, env={**os.environ, "MPLBACKEND": "agg"}
     )
     assert done.returncode == 0, f"{shlex.join(arguments)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
