@@ -491,14 +491,14 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
 def test_the_folder_of_another_comparison_is_refused_and_left_as_it_is(other, word, tmp_path):
     go(runs=1, folder=tmp_path / "kept")
     before = files_of(tmp_path)
-    with pytest.raises(ValueError, match=f"holds a comparison with another {word}: name another folder"):
+    with pytest.raises(ValueError, match=f"holds results with {word} = .*, not .*: name another folder"):
         go(folder=tmp_path / "kept", **other)
     assert files_of(tmp_path) == before
 
 
 def test_another_number_of_components_is_another_comparison(tmp_path):
     go(component, x0=6, n=3, k=2, runs=1, folder=tmp_path / "kept")
-    with pytest.raises(ValueError, match="holds a comparison with another n"):
+    with pytest.raises(ValueError, match="holds results with n = "):
         go(component, x0=6, n=4, k=2, runs=1, folder=tmp_path / "kept")
 
 
@@ -509,10 +509,10 @@ def test_a_folder_with_other_files_or_that_is_none_is_refused_and_left_as_it_is(
     (tmp_path / "odd" / "comparison.json").write_text("[" * 100_000)
     before = files_of(tmp_path)
     for folder, words in (
-        (tmp_path / "mine", "holds other files: name a new or empty folder"),
+        (tmp_path / "mine", "holds other files, and no comparison.json"),
         (tmp_path / "mine" / "thesis.txt", "cannot be made"),
         (tmp_path / "mine" / "thesis.txt" / "deeper", "cannot be made"),
-        (tmp_path / "odd", "comparison.json is not what a comparison writes"),
+        (tmp_path / "odd", "holds other files, and no comparison.json that could go on"),
         (3, "folder must be the path of a folder, not 3"),
     ):
         with pytest.raises(ValueError, match=words):

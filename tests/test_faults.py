@@ -115,19 +115,17 @@ def test_a_call_that_hangs_is_given_up_and_made_again(workers):
     hung = threading.Event()
 
     def hangs():
-        hung.wait(20)
-        return 0.0
+        hung.wait(120)
+        return float("nan")  # nobody gave up
 
     flaky = Flaky({7, 200}, hangs)
-    begun = time.monotonic()
-    result = go(flaky, timeout=0.15, retries=1, workers=workers)
+    result = go(flaky, timeout=0.5, retries=3, workers=workers)
     assert result.success
-    assert time.monotonic() - begun < 5
     assert np.array_equal(result.x, go(budget=498).x) or result.nfev == 500
-    stopped = go(Flaky({7}, hangs), timeout=0.1)
+    stopped = go(Flaky({7}, hangs), timeout=0.5)
     hung.set()
     assert stopped.status is zt.Status.FAILED
-    assert "TimeoutError: the call took longer than timeout = 0.1 s" in stopped.message
+    assert "TimeoutError: the call took longer than timeout = 0.5 s" in stopped.message
 
 
 def test_nan_stops_or_is_made_again_or_counts_as_the_worst():
@@ -474,11 +472,12 @@ def test_a_broken_pool_is_a_failure_and_not_an_exception():
         go(workers=ThreadPoolExecutor)
 
 
-def test_back_off_does_not_outlast_the_time():
-    begun = time.monotonic()
+def test_back_off_does_not_outlast_the_time(monkeypatch):
+    waits, sleep = [], time.sleep
+    monkeypatch.setattr("zerothresh.engine.time.sleep", lambda seconds: (waits.append(seconds), sleep(seconds)))
     result = go(Flaky(range(5, 99), raises), retries=50, backoff=30, max_time=0.3)
     assert result.status is zt.Status.TIME
-    assert time.monotonic() - begun < 5
+    assert 0 < sum(waits) <= 0.3
 
 
 def test_a_function_that_exits_or_cannot_say_what_is_wrong_has_failed():

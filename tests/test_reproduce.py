@@ -23,7 +23,7 @@ from zerothresh.cli import app
 from zerothresh.comparison.cell import Curve, Outcome
 from zerothresh.comparison.compare import Trial
 from zerothresh.comparison.statistics import Estimate
-from zerothresh.reproduce import claims, folder, study
+from zerothresh.reproduce import claims, folder, study, verdict
 from zerothresh.reproduce.experiments import EXPERIMENTS, FIGURE, PAPER, autoprice, bodyfat, synthetic
 from zerothresh.reproduce.protocol import Panel
 from zerothresh.reproduce.study import Raced, Study
@@ -221,18 +221,17 @@ def test_the_verdict_follows_the_numbers_and_turns_with_them():
     same = dict.fromkeys(BETTER, 1e-3)
     assert claims.lower_on_their_support([invented(same)]).outcome == "undecided"
     mixed = {**BETTER, "VR-SZHT": 0.5}
-    verdict = claims.lower_on_their_support([invented(mixed)])
-    assert verdict.outcome == "depends"
-    assert verdict.tally == "2 yes, 1 no, 0 unclear"
+    found = claims.lower_on_their_support([invented(mixed)])
+    assert found.outcome == "depends"
+    assert found.tally == "2 yes, 1 no, 0 unclear"
     assert re.search(
-        r"k=3, q=200, the figure of Section 5: \d+ \(0\.\d+ to [\de+]+\), 2 yes and 1 no of 3", verdict.evidence
+        r"k=3, q=200, the figure of Section 5: \d+ \(0\.\d+ to [\de+]+\), 2 yes and 1 no of 3", found.evidence
     )
 
 
 def test_shared_directions_are_judged_by_the_switch():
     apart = {**BETTER, "SARAH-SZHT, independent directions": 0.5}
-    verdict = claims.sarah_needs_shared_directions([invented(apart)])
-    assert verdict.outcome == "holds"
+    assert claims.sarah_needs_shared_directions([invented(apart)]).outcome == "holds"
     assert claims.sarah_needs_shared_directions([invented(BETTER)]) is None  # no data, no verdict
 
 
@@ -251,15 +250,15 @@ def test_shared_directions_are_judged_by_the_switch():
     ],
 )
 def test_the_rule(said, expected):
-    cases = [claims.Case("", Estimate(1, 1, 1), says) for says in said]
-    assert claims.outcome_of(cases) == expected
+    cases = [verdict.Case("", Estimate(1, 1, 1), says) for says in said]
+    assert verdict.outcome_of(cases) == expected
 
 
 def test_groups_that_contradict_each_other_make_a_claim_depend():
-    yes, no = (claims.Case("", Estimate(1, 1, 1), said, str(said)) for said in (True, False))
-    verdict = claims._verdict("x", "claim", "paper", "measure", [yes, *[no] * 9], split=True)
-    assert verdict.outcome == "depends"
-    assert claims._verdict("x", "claim", "paper", "measure", [yes, *[no] * 9]).outcome == "does not hold"
+    yes, no = (verdict.Case("", Estimate(1, 1, 1), said, str(said)) for said in (True, False))
+    split = verdict.verdict_of("x", "claim", "paper", "measure", [yes, *[no] * 9], split=True)
+    assert split.outcome == "depends"
+    assert verdict.verdict_of("x", "claim", "paper", "measure", [yes, *[no] * 9]).outcome == "does not hold"
 
 
 def test_only_runs_of_the_same_problem_and_seed_are_paired(small):
@@ -302,8 +301,8 @@ def test_the_verdicts_of_page_table_and_manifest_are_the_same(made):
     page = (where / "index.html").read_text()
     table = rows_of(where / "verdicts.csv")
     assert [row["claim"] for row in table] == [verdict["claim"] for verdict in manifest]
-    for verdict, row in zip(manifest, table, strict=True):
-        assert verdict["verdict"] == row["verdict"]
+    for told, row in zip(manifest, table, strict=True):
+        assert told["verdict"] == row["verdict"]
         assert page.count(f"<strong>{row['claim']}</strong>".replace("'", "&#x27;")) == 1
         assert f'id="figure-{row["figure"]}"' in page
         assert (where / f"{row['figure']}.pdf").is_file()
@@ -500,6 +499,6 @@ def test_the_readme_has_the_verdicts_of_the_last_full_reproduction():
     rows = [line for line in shown.splitlines() if line.startswith("| ") and "---" not in line][1:]
     assert len(rows) == len(manifest["verdicts"]) > 8
     page = (root / "docs" / "reproduction.md").read_text().replace("F\\*", "F*")
-    for row, verdict in zip(rows, manifest["verdicts"], strict=True):
-        assert f"({verdict['cases']}). {verdict['evidence']}\n" in page
-        assert row == f"| {verdict['claim']} | {verdict['source']} | {verdict['verdict']} | {verdict['cases']} |"
+    for row, told in zip(rows, manifest["verdicts"], strict=True):
+        assert f"({told['cases']}). {told['evidence']}\n" in page
+        assert row == f"| {told['claim']} | {told['source']} | {told['verdict']} | {told['cases']} |"

@@ -8,15 +8,16 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import zerothresh as zt
 from zerothresh.runs import RunError, snapshot
+from zerothresh.runs.folder import SHARE
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered
 
@@ -201,21 +202,24 @@ def test_old_snapshots_and_journals_are_removed(tmp_path, monkeypatch):
 
 
 def test_snapshots_stay_within_their_share_of_the_time(tmp_path, monkeypatch):
-    spent = []
-    real = zt.runs.Run.save
+    now, saves, written = [0.0], [], snapshot.write
 
-    def timed(self, *arguments):
-        start = time.monotonic()
-        real(self, *arguments)
-        spent.append(time.monotonic() - start)
+    def call(x, i):
+        now[0] += 0.2
+        return float(x @ x)
 
-    monkeypatch.setattr("zerothresh.runs.folder.Run.save", timed)
-    monkeypatch.setattr("zerothresh.runs.folder.SHARE", 0.05)  # a short run, and still some snapshots
-    start = time.monotonic()
-    go(lambda x, i: float(x @ x), tmp_path / "a", budget=40_000)
-    whole = time.monotonic() - start
-    assert len(spent) > 2
-    assert sum(spent[1:-1]) < 0.15 * whole  # the first goes by a guess, and the last is always written
+    def write(*arguments, **named):
+        saves.append(now[0])
+        now[0] += 0.5 + 2.5 * (len(saves) % 3)  # a disk that is slow, and unevenly
+        written(*arguments, **named)
+
+    monkeypatch.setattr("zerothresh.runs.folder.snapshot.write", write)
+    monkeypatch.setattr("zerothresh.runs.folder.time", SimpleNamespace(monotonic=lambda: now[0]))
+    go(call, tmp_path / "a", budget=20_000)  # 4,000 s by that clock
+    assert len(saves) > 4
+    costs = [0.5 + 2.5 * (number % 3) for number in range(1, len(saves) + 1)]
+    for begun, cost, after in zip(saves[:-2], costs, saves[1:-1], strict=False):  # the last is always written
+        assert cost <= SHARE * (after - begun - cost) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "garbage", "missing", "flipped"])

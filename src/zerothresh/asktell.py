@@ -19,6 +19,7 @@ from zerothresh.result import MonitorFailed, Progress, Result, Status
 from zerothresh.runs import FSYNC, Run, RunError, stored_seed
 from zerothresh.search import Search, Task, advance, begin, known, mean, next_probes, plan_of
 from zerothresh.setup import costs_of, dimension_of, make_task
+from zerothresh.spending import Spending
 from zerothresh.threshold import Diverged
 from zerothresh.trace import Trace
 
@@ -71,7 +72,7 @@ class Optimizer:
         self.on_nan = check.one_of("on_nan", on_nan, ("stop", "worst", "retry"))
         check.one_of("fsync", fsync, FSYNC)
         check.function("monitor", monitor, "monitor(x)")
-        self._costs, self._max_cost = costs_of(components, cost, max_cost)
+        self.spending = Spending(*costs_of(components, cost, max_cost))
         self.task: Task = make_task(
             x0,
             k,
@@ -83,8 +84,8 @@ class Optimizer:
             estimator=estimator,
             seed=stored_seed(run) if seed is None else seed,
             monitored=monitor is not None,
-            prices=self._costs,
-            max_cost=self._max_cost,
+            prices=self.spending.prices,
+            max_cost=self.spending.limit,
             bounds=bounds,
             include=include,
             exclude=exclude,
@@ -98,7 +99,6 @@ class Optimizer:
             self.status: Status | None = None
             self.failure: Failure | None = None
             self.failed_calls = 0  # calls that gave no value, or whose round did not complete
-            self._spent, self._spent_open = 0.0, 0.0  # in the user's currency; and in the open round
             self.worst: float | None = None  # the largest value seen, for on_nan="worst"
             self.final_round = -1  # the round before which F was last paid for
             self.disk_trouble: OSError | None = None  # why no more should be asked for, though all is on disk
@@ -135,18 +135,7 @@ class Optimizer:
     @property
     def spent(self) -> float:
         """What the calls have cost, in the user's currency."""
-        return self._spent + self._spent_open
-
-    def resume_spending(self, amount: float | None) -> None:
-        """Go on from what a snapshot says; None: no cost was known then, and a call counts at the mean price."""
-        if amount is None:
-            amount = 0.0 if self._costs is None else self.nfev * float(self._costs.mean())
-        self._spent = amount
-
-    @property
-    def priced(self) -> bool:
-        """Whether the user said what a call costs."""
-        return self._costs is not None
+        return self.spending.total
 
     def ask(self) -> Batch:
         """The points to query next: what has not been told of the round."""
@@ -266,8 +255,8 @@ class Optimizer:
         assert current is not None
         if journal and self._keeper is not None:
             self._keeper.values(self.search.round, self._final, start, values)
-        if self._costs is not None:
-            self._spent_open += float(self._costs[current.plan.components[start : start + values.size]].sum())
+        if self.spending.prices is not None:
+            self.spending.arrive(current.plan.components[start : start + values.size])
         return self._complete(current) if current.take(start, values) else False
 
     def fail(self, failure: Failure) -> None:
@@ -279,8 +268,7 @@ class Optimizer:
     def lose(self, component: int, calls: int) -> None:
         """Charge calls that gave no value."""
         self.charge(calls)
-        if self._costs is not None:
-            self._spent += float(self._costs[component]) * calls
+        self.spending.lose(component, calls)
 
     def charge(self, calls: int) -> None:
         """Count calls that gave no value."""
@@ -311,8 +299,8 @@ class Optimizer:
         """All values of the open round are there: estimate, update, threshold, and plan the next."""
         plan, before = current.plan, self.search
         values = self._sound(current.values)
-        if self._costs is not None:  # summed in the order of the rows, whoever came first
-            self._spent, self._spent_open = self._spent + float(self._costs[plan.components].sum()), 0.0
+        if self.spending.prices is not None:
+            self.spending.complete(plan.components)
         if values is None:
             self.search = before._replace(nfev=before.nfev + plan.calls)
             self._open, self._partly = None, True
@@ -376,7 +364,7 @@ class Optimizer:
         """Leave the open round; values that it has were paid for, and a run folder keeps them."""
         if self._open is not None and 0 < self._open.told < self._open.plan.calls:
             self.charge(self._open.told)
-            self._spent, self._spent_open = self._spent + self._spent_open, 0.0
+            self.spending.leave()
             self._partly = True
         self._open = None
 
@@ -395,14 +383,17 @@ class Optimizer:
             made = f"{self.nfev} of {self.task.budget} have been made"
             words = f"the budget is spent: calls that failed used it up, {made}; a larger budget goes on from here"
             self.finish(Status.BUDGET, words, final=False)
-        elif self._costs is not None and self._max_cost is not None:
+        elif self.spending.limit is not None:
             components = current.plan.components
-            price = sum(float(self._costs[components[start:stop]].sum()) for start, stop in missing)
-            reserve = float(self._costs.sum()) if self.task.reserve and not self._final else 0.0
-            if self.spent + price + reserve > self._max_cost:
-                words = f"the cost limit is reached: {self.spent:g} of {self._max_cost:g} have been spent"
+            price = sum(self.spending.price(components[start:stop]) for start, stop in missing)
+            if not self.spending.allows(price + self._reserved_price()):
+                words = f"the cost limit is reached: {self.spent:g} of {self.spending.limit:g} have been spent"
                 self.finish(Status.COST, f"{words}; a larger max_cost goes on from here", final=False)
         return self._open is current
+
+    def _reserved_price(self) -> float:
+        """What F at the result will cost, as long as it is to come."""
+        return self.spending.price_of_all() if self.task.reserve and not self._final else 0.0
 
     def _next(self) -> None:
         """Plan the next round, or end if it does not fit into the budget."""
@@ -420,14 +411,13 @@ class Optimizer:
             )
             return
         replaying = self._keeper is not None and self._keeper.replaying  # what has been paid for is not judged again
-        if self._costs is not None and self._max_cost is not None and not replaying:
-            price = float(self._costs[plan.components].sum())
-            reserve = float(self._costs.sum()) if task.reserve else 0.0
-            if self.spent + price + reserve > self._max_cost:
+        if self.spending.limit is not None and not replaying:
+            price = self.spending.price(plan.components)
+            if not self.spending.allows(price + self._reserved_price()):
                 self.finish(
                     Status.COST,
                     f"the cost limit is reached: the next round costs {price:g}, and {self.spent:g} of "
-                    f"{self._max_cost:g} have been spent{kept}",
+                    f"{self.spending.limit:g} have been spent{kept}",
                 )
                 return
         self._open = OpenRound(self, plan)

@@ -77,7 +77,7 @@ class Answers:
         if self._plan.estimator.common:
             total = rows[0] if len(rows) == 1 else rows.sum(axis=0) / len(rows)
             return self._direction_sum(self._plan.tag(point, 0), total)
-        if len(rows) == 1:
+        if len(rows) == 1:  # the paper's case, many times a run
             return self._direction_sum(self._plan.tag(point, int(places[0])), rows[0])
         out = np.zeros(self._plan.d)
         for row, place in zip(rows, places, strict=True):
@@ -104,7 +104,7 @@ class Answers:
 
     def remembered(self, memory: Memory, components: Indices) -> Array:
         """The mean of the remembered gradients a_j of some components."""
-        if len(components) == 1:
+        if len(components) == 1:  # the paper's case, many times a run
             j = int(components[0])
             return self._recall(int(memory.rounds[j]), int(memory.tags[j])).combine(memory.coefficients[j])
         out = np.zeros(self._plan.d)

@@ -76,7 +76,7 @@ class Keeper:
         optimizer.search = search
         optimizer.failed_calls, optimizer.worst = meta["failed_calls"], meta["worst"]
         optimizer.final_round = int(meta["final_round"])
-        optimizer.resume_spending(None if meta["spent"] is None else float(meta["spent"]))
+        optimizer.spending.resume(None if meta["spent"] is None else float(meta["spent"]), optimizer.nfev)
         optimizer.trace.resume(self._trace_path, size, rows, changes, support)
         self._base = search.round
 
@@ -181,7 +181,7 @@ class Keeper:
         meta = {
             **{name: getattr(search, name) for name in (*_COUNTS, *_NUMBERS)},
             "failed_calls": optimizer.failed_calls,
-            "spent": optimizer.spent if optimizer.priced else None,
+            "spent": None if optimizer.spending.prices is None else optimizer.spent,
             "worst": optimizer.worst,
             "final_round": optimizer.final_round,
             "trace": {

@@ -12,19 +12,21 @@ import typer
 from zerothresh.cli.say import BadInput, refusing, speaking
 
 if TYPE_CHECKING:
-    from zerothresh.reproduce.claims import Verdict
     from zerothresh.reproduce.study import Study
+    from zerothresh.reproduce.verdict import Verdict
 
 _HELP = """Reproduce the paper's ridge experiments: tables, figures, and a verdict on each of its claims.
 
-EXPERIMENT is ridge (synthetic), bodyfat, autoprice, or all. What is done is kept in the folder as it comes:
-after a stop, the same command goes on."""
+EXPERIMENT is ridge (synthetic), bodyfat, autoprice, or all.
+
+What is done is kept in the folder as it comes: after a stop, the same command goes on."""
 
 
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="ridge, bodyfat, autoprice or all.")],
     out: Annotated[
-        Path | None, typer.Option(help="The report folder: new, empty, or of the same experiment [report/EXPERIMENT].")
+        Path | None,
+        typer.Option(help="The report folder: new, empty, or of the same experiment (default: report/EXPERIMENT)."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="One panel and fewer runs: about a minute, instead of many.")

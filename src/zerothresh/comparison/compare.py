@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check, files, plot
+from zerothresh import check, plot
 from zerothresh.asktell import Optimizer
 from zerothresh.comparison import statistics
 from zerothresh.comparison.cell import Cell, Outcome, Subject
+from zerothresh.comparison.claim import claim
 from zerothresh.comparison.grid import contestants
 from zerothresh.comparison.show import Live
 from zerothresh.comparison.work import run_cells
@@ -26,13 +27,11 @@ from zerothresh.methods import Method
 from zerothresh.plan import Estimator
 from zerothresh.problem import wrap
 from zerothresh.runs.identity import plain
-from zerothresh.runs.paths import read_plain
 from zerothresh.setup import dimension_of, start_of
 
 Array = NDArray[np.float64]
 
 IDENTITY = "comparison.json"
-_MOST = 1 << 20  # bytes of it that are read at the most
 
 
 @dataclass(frozen=True)
@@ -234,7 +233,7 @@ def compare(
         _check_names(grids)
         own = {"problem": subject.name, "k": k, "budget": budget, "estimator": plain(estimator), "seed": seed}
         told = getattr(subject.F, "__qualname__", type(subject.F).__qualname__)
-        _claim(where, {**own, "x0": plain(subject.x0), "n": n, "F": told})
+        claim(where / IDENTITY, {**own, "x0": plain(subject.x0), "n": n, "F": told})
 
     def cells(label: str, method: Method, seeds: range) -> list[Cell]:
         return [Cell(label, method, estimator, k, budget, "problem", number) for number in seeds]
@@ -310,26 +309,3 @@ def _path(folder: Any) -> Path:
         return Path(folder).absolute()  # an objective may change the current folder
     except TypeError:
         raise ValueError(f"folder must be the path of a folder, not {folder!r}") from None
-
-
-def _claim(folder: Path, identity: dict[str, Any]) -> None:
-    """Take a folder for this comparison, or refuse it if it is another's."""
-    path = folder / IDENTITY
-    if path.exists():
-        try:
-            earlier = json.loads(read_plain(path, _MOST))
-        except (OSError, ValueError, RecursionError):
-            raise ValueError(f"{path} is not what a comparison writes: name another folder") from None
-        for name, value in json.loads(json.dumps(identity)).items():
-            if not isinstance(earlier, dict) or earlier.get(name) != value:
-                raise ValueError(f"the folder {folder} holds a comparison with another {name}: name another folder")
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        half = f".{IDENTITY}."  # half-written, by a process that was killed
-        if not all(name.startswith(half) for name in os.listdir(folder)):
-            raise ValueError(f"the folder {folder} holds other files: name a new or empty folder")
-    except OSError as error:
-        raise ValueError(f"the folder {folder} cannot be made ({error.strerror}): name another") from None
-    files.check_folder(folder)
-    files.write(path, json.dumps(identity, indent=1) + "\n")

@@ -1,64 +1,24 @@
-"""A verdict on each of the paper's claims, computed from the runs; no number in it is written by hand.
-
-A claim is looked at in many cases: a method in a panel, say. In each, two things are compared by fresh
-runs, and the case says yes or no if the 95 % interval leaves no doubt. `outcome_of` makes a verdict of them.
-"""
+"""The paper's claims, each a few lines: where it is looked at, and what is compared there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.comparison.statistics import Estimate, difference, median, ratio
+from zerothresh.comparison.statistics import difference, median, ratio
 from zerothresh.reproduce.experiments import FIGURED
 from zerothresh.reproduce.protocol import Panel
 from zerothresh.reproduce.study import Measures, Raced, Study
+from zerothresh.reproduce.verdict import Case, Verdict, clear, verdict_of
 
 Array = NDArray[np.float64]
 
 REDUCED = ("VR-SZHT", "SAGA-SZHT", "SARAH-SZHT")
-HOLDS, DEPENDS, FAILS, OPEN = "holds", "depends", "does not hold", "undecided"
-CLEAR, MOST = 0.5, 0.9  # of the cases have to be clear, and of these so many have to say the same
 CONVERGED = 1e-2  # of F(0) - F*: an own-support error below it is called converged
 FAR = 0.1  # of F(0) - F*: what every method reaches
 ORDERS = 100.0  # a ratio that is called orders of magnitude
-
-
-@dataclass(frozen=True)
-class Case:
-    """One look: where, what was estimated, and what that says (None: not clear)."""
-
-    where: str
-    estimate: Estimate
-    says: bool | None
-    group: str = ""  # cases that the evidence tells together
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a claim."""
-
-    name: str  # of its figure
-    claim: str
-    source: str  # where the paper says so; "rough study" for what an earlier look found
-    outcome: str
-    measure: str  # what the numbers are
-    cases: tuple[Case, ...]
-    bar: float  # what the numbers are compared with
-
-    @property
-    def tally(self) -> str:
-        """The cases in words."""
-        said = [case.says for case in self.cases]
-        return f"{said.count(True)} yes, {said.count(False)} no, {said.count(None)} unclear"
-
-    @property
-    def evidence(self) -> str:
-        """What was measured, and what came out in each group of cases."""
-        return f"{self.measure}: {'; '.join(_told(group, members) for group, members in grouped(self.cases).items())}."
 
 
 def verdicts(studies: Sequence[Study]) -> list[Verdict]:
@@ -79,62 +39,6 @@ def verdicts(studies: Sequence[Study]) -> list[Verdict]:
         supports_of_szoht_and_fgzoht,
     )
     return [verdict for claim in claims if (verdict := claim(studies)) is not None]
-
-
-# What the cases say.
-
-
-def clear(estimate: Estimate, at: float = 1.0) -> bool | None:
-    """Whether a number is above a value; None if its interval contains it."""
-    return True if estimate.low > at else False if estimate.high < at else None
-
-
-def outcome_of(cases: Sequence[Case]) -> str:
-    """Undecided if fewer than half of the cases are clear; else by what nine tenths of the clear ones say.
-
-    >>> one = Estimate(2.0, 1.5, 3.0)
-    >>> outcome_of([Case("", one, True)] * 3 + [Case("", one, None)])
-    'holds'
-    """
-    said = [case.says for case in cases if case.says is not None]
-    if len(said) < CLEAR * len(cases):
-        return OPEN
-    if said.count(True) >= MOST * len(said):
-        return HOLDS
-    return FAILS if said.count(False) >= MOST * len(said) else DEPENDS
-
-
-def grouped(cases: Iterable[Case]) -> dict[str, list[Case]]:
-    """The cases by group, in their order."""
-    out: dict[str, list[Case]] = {}
-    for case in cases:
-        out.setdefault(case.group, []).append(case)
-    return out
-
-
-def _told(group: str, cases: Sequence[Case]) -> str:
-    """The middle of a group's estimates and their range, and what the cases say."""
-    values = [case.estimate.value for case in cases if not np.isnan(case.estimate.value)]
-    if not values:
-        return f"{group}: not reached"
-    middle = "" if len(values) == 1 else f" ({_short(min(values))} to {_short(max(values))})"
-    yes, no = sum(case.says is True for case in cases), sum(case.says is False for case in cases)
-    return f"{group}: {_short(float(np.median(values)))}{middle}, {yes} yes and {no} no of {len(cases)}"
-
-
-def _short(number: float) -> str:
-    return f"{number:.2g}" if np.isfinite(number) else "∞"
-
-
-def _verdict(
-    name: str, claim: str, source: str, measure: str, cases: list[Case], bar: float = 1.0, *, split: bool = False
-) -> Verdict | None:
-    """With ``split``, groups that differ in their outcomes make the claim depend on what the groups are."""
-    if not cases:
-        return None
-    outcomes = {outcome_of(members) for members in grouped(cases).values()} if split else set()
-    outcome = DEPENDS if {HOLDS, FAILS} <= outcomes else outcome_of(cases)
-    return Verdict(name, claim, source, outcome, measure, tuple(cases), bar)
 
 
 # Where to look.
@@ -194,7 +98,7 @@ def lower_by_the_mean(studies: Sequence[Study]) -> Verdict | None:
         if (pair := _both(study, panel, "SZOHT", label)) is not None:
             found = difference(pair[0].gap / pair[0].start, pair[1].gap / pair[1].start)
             cases.append(Case(f"{study.experiment.name}, {panel}, {label}", found, clear(found, 0.0), group))
-    return _verdict(
+    return verdict_of(
         "lower-mean",
         "Variance-reduced methods reach lower values than SZOHT, by the mean of F at the end",
         "paper, Section 5",
@@ -211,7 +115,7 @@ def lower_on_their_support(studies: Sequence[Study]) -> Verdict | None:
         if (pair := _both(study, panel, "SZOHT", label)) is not None:
             found = ratio(pair[0].own, pair[1].own)
             cases.append(Case(f"{study.experiment.name}, {panel}, {label}", found, clear(found), group))
-    return _verdict(
+    return verdict_of(
         "lower-own",
         "Variance-reduced methods reach lower values than SZOHT, on the support that they end with",
         "paper, Section 5, by our measure",
@@ -231,7 +135,7 @@ def cheaper_than_the_full_gradient(studies: Sequence[Study]) -> Verdict | None:
         found = ratio(pair[0].calls_to(level), pair[1].calls_to(level))
         name = f"{study.experiment.name}, {panel}, {label}"
         cases.append(Case(name, found, clear(found), f"{study.experiment.name} at q={panel.q}"))
-    return _verdict(
+    return verdict_of(
         "cheaper",
         "Variance-reduced methods are cheaper than FGZOHT",
         "paper, Section 5",
@@ -250,7 +154,7 @@ def lower_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
         cases.append(
             Case(f"{study.experiment.name}, q={one.panel.q}, {label}", found, clear(found, 0.0), study.experiment.name)
         )
-    return _verdict(
+    return verdict_of(
         "larger-k",
         "Larger k gives lower values",
         "paper, appendix",
@@ -268,7 +172,7 @@ def smoother_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
         found = ratio(one.rises, other.rises)
         name = f"{study.experiment.name}, q={one.panel.q}, {label}"
         cases.append(Case(name, found, clear(found), f"{study.experiment.name}, {label}"))
-    return _verdict(
+    return verdict_of(
         "smoother-k",
         "Larger k is more stable",
         "paper, appendix",
@@ -286,7 +190,7 @@ def sarah_better_with_more_directions(studies: Sequence[Study]) -> Verdict | Non
             found = ratio(one.own, other.own)
             name = f"{study.experiment.name}, q={one.panel.q} over q={other.panel.q}"
             cases.append(Case(f"{name}, k={one.panel.k}", found, clear(found), name))
-    return _verdict(
+    return verdict_of(
         "sarah-q",
         "SARAH-SZHT converges better with more directions",
         "paper, appendix",
@@ -303,7 +207,7 @@ def more_directions_cost_more(studies: Sequence[Study]) -> Verdict | None:
         found = ratio(other.calls_to(FAR), one.calls_to(FAR))
         name = f"{study.experiment.name}, k={one.panel.k}, {label}"
         cases.append(Case(name, found, clear(found), f"{study.experiment.name}, {label}"))
-    return _verdict(
+    return verdict_of(
         "cost-q",
         "More directions cost more #IZO",
         "paper, appendix",
@@ -324,7 +228,7 @@ def sarah_on_real_data(studies: Sequence[Study]) -> Verdict | None:
                 if measures is not None:
                     found, kind = median(measures.relative), switch or "shared directions"
                     cases.append(Case(f"{study.experiment.name}, {panel}, {kind}", found, clear(found, FAR), kind))
-    return _verdict(
+    return verdict_of(
         "sarah-real",
         "SARAH-SZHT has difficulties converging on real data",
         "paper, appendix",
@@ -346,7 +250,7 @@ def any_number_of_directions(studies: Sequence[Study]) -> Verdict | None:
         cases.append(Case(f"{group}, k={panel.k}", found, None if says is None else not says, group))
     if len({case.group for case in cases}) < 2:
         return None  # one q tells nothing about any q
-    return _verdict(
+    return verdict_of(
         "any-q",
         "VR-SZHT converges for any q",
         "paper, Section 4, which allows a floor and asks for k > k*",
@@ -374,7 +278,7 @@ def the_floor_depends_on_q(studies: Sequence[Study]) -> Verdict | None:
             found = ratio(*paired(few, many, "own"))
             group = f"{study.experiment.name}, q={entry.panel.q} over q={most}"
             cases.append(Case(f"{group}, {entry.label}", found, clear(found), group))
-    return _verdict(
+    return verdict_of(
         "floor-q",
         "A floor that depends on q stays, with variance reduction and with the full gradient",
         "rough study",
@@ -395,7 +299,7 @@ def a_block_lowers_the_floor(studies: Sequence[Study]) -> Verdict | None:
                 found = ratio(*paired(base, raced.measures(fresh=True), "own"))
                 group = f"{study.experiment.name}, {entry.label}, q={q} random over q={entry.panel.q} orthonormal"
                 cases.append(Case(group, found, clear(found, ORDERS), group))
-    return _verdict(
+    return verdict_of(
         "block",
         "An orthonormal block of q = d directions lowers the floor by orders of magnitude",
         "rough study",
@@ -415,7 +319,7 @@ def sarah_needs_shared_directions(studies: Sequence[Study]) -> Verdict | None:
             found = ratio(*paired(raced.measures(fresh=True), base, "own"))
             name = study.experiment.name
             cases.append(Case(f"{name}, {raced.race.entry.panel}", found, clear(found), name))
-    return _verdict(
+    return verdict_of(
         "sarah-shared",
         "SARAH-SZHT needs the same directions in both estimates of a difference",
         "rough study",
@@ -434,7 +338,7 @@ def supports_of_szoht_and_fgzoht(studies: Sequence[Study]) -> Verdict | None:
             if pair is not None and study.experiment.name == "ridge":  # real data have near ties among supports
                 found = difference(pair[0].right.astype(float), pair[1].right.astype(float))
                 cases.append(Case(f"{panel}", found, clear(found, 0.0), f"q={panel.q}"))
-    return _verdict(
+    return verdict_of(
         "supports",
         "SZOHT finds the best support more often than FGZOHT",
         "rough study",

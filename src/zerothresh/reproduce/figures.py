@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from zerothresh.comparison.statistics import Estimate, median
 from zerothresh.plot import COLOURS
-from zerothresh.reproduce.claims import Verdict, grouped
 from zerothresh.reproduce.protocol import Panel
 from zerothresh.reproduce.study import Measures, Study
+from zerothresh.reproduce.verdict import Verdict, grouped
 
 Array = NDArray[np.float64]
 
@@ -224,8 +224,8 @@ def _forest(
         for place, (estimate, colour) in zip(places, estimates, strict=True):
             axis.plot(np.clip([estimate.low, estimate.high], *ends), [place, place], color=colour, linewidth=1.2)
             if not np.isnan(estimate.value):
-                beyond = not ends[0] <= estimate.value <= ends[1]
-                axis.plot(np.clip(estimate.value, *ends), place, ">" if beyond else "o", color=colour, markersize=4)
+                mark = "<" if estimate.value < ends[0] else ">" if estimate.value > ends[1] else "o"
+                axis.plot(np.clip(estimate.value, *ends), place, mark, color=colour, markersize=4)
         ticks.append(at + height / 2)
         at += height
     if bar is not None:

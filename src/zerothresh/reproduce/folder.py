@@ -15,14 +15,16 @@ from typing import Any
 
 from zerothresh import files
 from zerothresh.comparison.cell import ROWS
+from zerothresh.comparison.claim import claim
 from zerothresh.comparison.statistics import RESAMPLES
-from zerothresh.reproduce.claims import CLEAR, MOST, Verdict, verdicts
+from zerothresh.reproduce.claims import verdicts
 from zerothresh.reproduce.experiments import PAPER_NAME
 from zerothresh.reproduce.figures import claim_figure, colours, figures
 from zerothresh.reproduce.page import Section, page
 from zerothresh.reproduce.protocol import Experiment
 from zerothresh.reproduce.study import Study
 from zerothresh.reproduce.tables import case_table, tables, verdict_table
+from zerothresh.reproduce.verdict import CLEAR, MOST, Verdict
 from zerothresh.version import __version__
 
 MANIFEST, IDENTITY = "manifest.json", "study.json"
@@ -46,31 +48,7 @@ def prepare(folder: Path, wanted: Mapping[str, Any]) -> bool:
         import matplotlib  # noqa: F401
     except ImportError:
         raise ValueError("a report is drawn with matplotlib: pip install 'zerothresh[plot]'") from None
-    path = folder / IDENTITY
-    if folder.is_dir() and any(not files.is_part(entry.name) for entry in folder.iterdir()):
-        try:
-            earlier = json.loads(path.read_text())
-            if not isinstance(earlier, dict):
-                raise ValueError
-        except (OSError, ValueError):
-            raise ValueError(
-                f"the folder {folder} holds other files, and no report that could go on: name a new or empty folder"
-            ) from None
-        for name, value in wanted.items():
-            if earlier.get(name) != value:
-                raise ValueError(
-                    f"the folder {folder} holds results with {name} = {earlier.get(name)!r:.60}, not {value!r}: name "
-                    "another folder, or remove that one"
-                )
-        files.check_folder(folder)
-        return True
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"the folder {folder} cannot be made ({error.strerror}): name another") from None
-    files.check_folder(folder)
-    files.write(path, json.dumps(dict(wanted), indent=1) + "\n")
-    return False
+    return claim(folder / IDENTITY, wanted)
 
 
 def write(folder: Path, studies: Sequence[Study], wanted: Mapping[str, Any], seconds: float) -> list[Verdict]:

@@ -7,9 +7,9 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from zerothresh.reproduce.claims import DEPENDS, FAILS, HOLDS, OPEN, Verdict
 from zerothresh.reproduce.figures import Drawn
 from zerothresh.reproduce.tables import Table
+from zerothresh.reproduce.verdict import DEPENDS, FAILS, HOLDS, OPEN, Verdict
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import numpy as np
 
 from zerothresh.comparison.cell import Subject
 from zerothresh.comparison.statistics import UNKNOWN, Estimate, mean, median, ratio, share
-from zerothresh.reproduce.claims import Verdict, paired
+from zerothresh.reproduce.claims import paired
 from zerothresh.reproduce.study import Raced, Study, cell_of
+from zerothresh.reproduce.verdict import Verdict
 
 
 @dataclass(frozen=True)

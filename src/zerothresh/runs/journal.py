@@ -65,7 +65,7 @@ class Journal:
 
     A line is a checksum and a JSON object: values from a row of a round on, or a failure. A value that
     comes alone, in the row after the one before, is a short line: base64 of its eight bytes and of the
-    checksum of the chain so far. It costs a third, and a black box mostly answers one value at a time.
+    checksum of the chain so far. It costs half the time, and a black box mostly answers one value at a time.
 
     The space for a round is claimed before the round is asked for: a full disk then stops the run
     while no value is in hand, and never loses one that has been paid for. Bytes claimed and not yet
