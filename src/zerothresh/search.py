@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Method
+from zerothresh.methods.program import Program, Setting
 from zerothresh.plan import Buffers, Estimator, Plan, Probes
 from zerothresh.randomness import Stream
 from zerothresh.threshold import Constraint, HardThreshold
@@ -32,6 +33,8 @@ class Task:
     reserve: int  # calls kept for F at the result
     seed: int
     key: int
+    chosen: bool = True  # whether the user chose the estimator
+    planned: int | None = None  # the budget that the run began with, if it is another
     buffers: Buffers = field(default_factory=Buffers, repr=False, compare=False)
 
     @property
@@ -56,7 +59,14 @@ class Search(NamedTuple):
 
 def begin(task: Task) -> Search:
     """The search before the first round."""
-    return Search(task.method.init(task.theta0))
+    method = task.method
+    if isinstance(method, Program):
+        budget = (task.budget if task.planned is None else task.planned) - task.reserve
+        estimator = task.estimator if task.chosen else None
+        return Search(
+            method.init(task.theta0, Setting(task.theta0, task.n, task.key, task.constraint, budget, estimator))
+        )
+    return Search(method.init(task.theta0))
 
 
 def next_probes(task: Task, search: Search) -> Probes | None:
@@ -82,6 +92,8 @@ def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
             fun = value if point is state.theta else fun
             if (best_fun is None or value < best_fun) and task.constraint.holds(point):
                 best_x, best_fun = point, value
+    if isinstance(task.method, Program):
+        fun = state.fun
     return Search(
         state=state,
         round=search.round + 1,

@@ -1,0 +1,380 @@
+r"""Index: for components of one score, :math:`f_i(\theta) = l_i(v_i \cdot \theta) + \frac\lambda2 \|\theta\|^2`.
+
+Every loss of a linear score is one: least squares, logistic, Poisson, hinge. Neither l_i nor v_i nor
+lambda is told. The direction v_i is the gradient at the start, learnt once by differences; from then on a
+component is a function of one number, and a Newton step of the sparse model costs 1 to 3 calls a
+component. The model itself is solved without calls (`zerothresh.splicing`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from zerothresh import splicing
+from zerothresh.estimate import Answers
+from zerothresh.methods.base import Array, register
+from zerothresh.methods.look import Look, look
+from zerothresh.methods.program import Asks, Program, Room
+from zerothresh.plan import Indices, Probes
+
+Told = Generator[Probes, Answers, str]
+
+
+@register("index")
+@dataclass(frozen=True)
+class Index(Program):
+    """Learn the directions of the components once, then solve the sparse model without calls.
+
+    Where components are no functions of one score the method says so, and goes on as `niht`.
+
+    >>> Index()
+    Index()
+    """
+
+    def search(self, room: Room) -> Asks:
+        from zerothresh.methods.niht import descend
+
+        seen = yield from look(room)
+        room.say(seen.words())
+        left = yield from index(room, seen)
+        room.say(left)
+        yield from descend(room, seen)
+
+
+def affordable(room: Room) -> bool:
+    """Whether the budget allows the rows of a few components."""
+    return room.left >= 1.5 * min(room.n, max(16, room.k)) * (room.d + 2)
+
+
+def index(room: Room, seen: Look) -> Told:
+    """The search; returns why it ended, in words."""
+    model = Model(room, seen)
+    return (yield from model.search())
+
+
+class Model:
+    """What is known of the components: their rows v_i, and l_i around the current point."""
+
+    def __init__(self, room: Room, seen: Look) -> None:
+        self.room, self.seen = room, seen
+        n, d = room.n, room.d
+        self.order = room.rng.subset(n, n)  # components in the order in which they are learnt
+        self.C = room.free()  # coordinates that are modelled
+        self.R = np.empty((0, d))  # rows of the first components, on C
+        self.full = np.empty((0, d))  # complete rows, of the first components
+        self.f0 = np.empty(0)  # f_i at the start, of the first components
+        self.kappa = np.empty(0)  # l_i'' at the start where l_i' = 1
+        self.lam = 0.0
+        self.quadratic = True
+        self.theta = room.theta0
+        self.values = np.empty(0)  # f_i at theta, of the first components
+        self.noise = seen.noise
+
+    # Learning.
+
+    def learn(self, m: int) -> Generator[Probes, Answers, bool]:
+        """The rows of the first m components; False if the budget does not allow it."""
+        room, C = self.room, self.C
+        have = len(self.R)
+        if m <= have:
+            return True
+        of = self.order[have:m]
+        known = self.values[have:m] if self.values.size >= m and self.theta is room.theta0 else None
+        if room.left < of.size * (C.size + 2) + m:
+            return False
+        if known is None:
+            known = (yield from room.values([room.theta0], of))[0]
+        central = self.seen.central
+        steps = yield from room.along(room.theta0, C, self.seen.mu, of)
+        slopes = steps.slopes(known)
+        if central and room.box is None:
+            other = yield from room.along(room.theta0, C, -self.seen.mu, of)
+            slopes = 0.5 * (slopes + other.slopes(known))
+        self.f0 = np.concatenate([self.f0, known])
+        self.h = steps.h
+        rows = slopes
+        if have == 0:
+            ok = yield from self._isotropic(rows, of, known)
+            if not ok:
+                return False
+        rows = rows - self.lam * room.theta0[C]
+        bends = yield from self._bends(rows, of, known)
+        if not central:
+            rows = rows - 0.5 * self.h * (bends[:, None] * rows**2 + self.lam)  # what forward differences add
+        self.kappa = np.concatenate([self.kappa, bends])
+        self.R = np.concatenate([self.R[:, : C.size], rows])
+        if C.size == room.free().size and len(self.full) == have:
+            self.full = self.R
+        return True
+
+    def _isotropic(self, rows: Array, of: Indices, known: Array) -> Generator[Probes, Answers, bool]:
+        """The l2 term: what changes on a move orthogonal to a row and to the start. False: no such structure."""
+        room = self.room
+        d, C, theta = room.d, self.C, room.theta0
+        chosen = np.argsort(-np.linalg.norm(rows, axis=1), kind="stable")[: min(3, len(rows))]
+        if d < 3:
+            return True
+        h = self.seen.length
+        points, sizes = [], []
+        for a in chosen:
+            basis = np.zeros((d, 2))
+            basis[C, 0] = rows[a]
+            basis[:, 1] = theta
+            q, _ = np.linalg.qr(basis[:, : 1 + bool(theta.any())])
+            w = np.zeros(d)
+            w[C] = room.rng.normal(C.size)
+            for _ in range(2):
+                w -= q @ (q.T @ w)
+            norm = float(np.linalg.norm(w))
+            if norm == 0:
+                return True
+            w *= h / norm
+            points += [room.inside(theta + w), room.inside(theta - w)]
+            sizes.append(h)
+        values = yield from room.each(np.array(points), np.repeat(of[chosen], 2))
+        pairs = values.reshape(-1, 2)
+        found = (pairs[:, 0] + pairs[:, 1] - 2 * known[chosen]) / np.square(sizes)
+        middle = float(np.median(found))
+        typical = float(np.abs(known).mean())
+        floor = 6 * self.noise / h**2 + 1e-6 * typical / h**2
+        if np.abs(found - middle).max() > 0.05 * abs(middle) + 4 * floor:
+            return False
+        self.lam = middle if abs(middle) > floor else 0.0
+        return True
+
+    def _bends(self, rows: Array, of: Indices, known: Array) -> Generator[Probes, Answers, Array]:
+        """l_i'' at the start by one more value along each row, in the unit in which l_i' = 1."""
+        room = self.room
+        norms = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
+        move = self._lift(rows / norms[:, None] * -self._reach(norms)[:, None])
+        points = room.inside(room.theta0 + move)
+        values = yield from room.each(points, of)
+        moved = points - room.theta0
+        z = np.einsum("rc,rc->r", moved[:, self.C], rows)
+        ridge = 0.5 * self.lam * (np.einsum("rd,rd->r", points, points) - room.theta0 @ room.theta0)
+        bends = 2 * (values - known - ridge - z) / np.maximum(z * z, 1e-300)
+        return np.where(np.isfinite(bends), bends, 0.0)
+
+    def _reach(self, norms: Array) -> Array:
+        """How far a probe along a row goes: where the curvature shows."""
+        return np.full(norms.size, self.seen.bend(self.room.d))
+
+    def _lift(self, rows: Array) -> Array:
+        out = np.zeros((len(rows), self.room.d))
+        out[:, self.C] = rows
+        return out
+
+    # Solving.
+
+    def scores(self, theta: Array) -> Array:
+        """z_i = v_i . (theta - start)."""
+        return np.asarray(self.R @ (theta - self.room.theta0)[self.C])
+
+    def newton(self, m: int, k: int) -> Asks:
+        """Sparse Newton steps on the first m components, from theta; returns gradient and Hessian on C there."""
+        room, C = self.room, self.C
+        whole = m == room.n
+        mean0 = abs(float(self.f0[:m].mean()))
+        if self.theta is room.theta0:
+            self.values = self.f0[:m].copy()
+        elif self.values.size < m:
+            more = (yield from room.values([self.theta], self.order[self.values.size : m]))[0]
+            self.values = np.concatenate([self.values, more])
+        g = np.zeros(C.size)
+        A = np.eye(C.size)
+        for _ in range(25):
+            V, theta, values = self.R[:m], self.theta, self.values[:m]
+            if self.quadratic:
+                bend = np.maximum(self.kappa[:m], 1e-9 * float(np.median(np.abs(self.kappa[:m]))))
+                slope = 1.0 + self.kappa[:m] * self.scores(theta)[:m]
+            else:
+                if room.left < 3 * m:
+                    return g, A
+                slope, bend = yield from self._local(m)
+                bend = np.maximum(bend, 1e-3 * float(np.median(np.abs(bend))) + 1e-300)
+            g = V.T @ slope / m + self.lam * theta[C]
+            A = (V * bend[:, None]).T @ V / m + self.lam * np.eye(C.size)
+            mean, damp, fell = float(values.mean()), 0.0, False
+            exact = True
+            slack = 5 * self.noise / math.sqrt(m)
+            for _ in range(8):
+                damped = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
+                trial = self._sparse(damped, damped @ theta[C] - g, k)
+                if np.allclose(trial, theta, rtol=1e-9, atol=0):
+                    break
+                if room.left < m:
+                    return g, A
+                tried = (yield from room.values([trial], self.order[:m]))[0]
+                move = (trial - theta)[C]
+                predicted = mean + float(g @ move) + 0.5 * float(move @ A @ move)
+                exact = abs(predicted - float(tried.mean())) <= 1e-3 * abs(mean - predicted) + 1e-9 * mean0 + slack
+                if float(tried.mean()) < mean:
+                    fell = True
+                    break
+                damp = max(4 * damp, 0.03)
+            if not fell:
+                if self.quadratic and not exact:
+                    self.quadratic = False
+                    continue
+                return g, A
+            fall = mean - float(tried.mean())
+            self.theta, self.values = trial, tried
+            room.move(trial, float(tried.mean()) if whole else None)
+            if self.quadratic:
+                if exact:
+                    return g + A @ move, A
+                self.quadratic = False
+            elif fall <= (1e-9 if whole else 1e-2) * mean0 + slack:
+                return g + A @ move, A
+        return g, A
+
+    def _local(self, m: int) -> Generator[Probes, Answers, tuple[Array, Array]]:
+        """l_i' and l_i'' at theta, by two values along each row."""
+        room, V = self.room, self.R[:m]
+        norms = np.maximum(np.linalg.norm(V, axis=1), 1e-300)
+        move = self._lift(V / norms[:, None] * self._reach(norms)[:, None])
+        points = np.concatenate([room.inside(self.theta + move), room.inside(self.theta - move)])
+        of = np.concatenate([self.order[:m]] * 2)
+        values = yield from room.each(points, of)
+        ridge = 0.5 * self.lam * (np.einsum("rd,rd->r", points, points) - self.theta @ self.theta)
+        z = np.einsum("rc,rc->r", (points - self.theta)[:, self.C], np.concatenate([V, V]))
+        change = values - np.concatenate([self.values[:m]] * 2) - ridge
+        z1, z2, c1, c2 = z[:m], z[m:], change[:m], change[m:]
+        gap = np.where(np.abs(z1 - z2) > 0, z1 - z2, 1e-300)
+        with np.errstate(all="ignore"):
+            bend = 2 * (c1 / z1 - c2 / z2) / gap
+            slope = c1 / z1 - 0.5 * bend * z1
+        return np.nan_to_num(slope, posinf=0, neginf=0), np.nan_to_num(bend, posinf=0, neginf=0)
+
+    def _sparse(self, A: Array, b: Array, k: int) -> Array:
+        """The minimiser of the quadratic model on C, within the constraint."""
+        room, C = self.room, self.C
+        constraint = room.constraint
+        forced = np.flatnonzero(np.isin(C, constraint.include))
+        start = np.flatnonzero(self.theta[C])
+        x = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced)
+        out = np.zeros(room.d)
+        out[C] = x
+        return room.H(out)
+
+    # The whole.
+
+    def search(self) -> Told:
+        room = self.room
+        n, k = room.n, room.k
+        if room.constraint.groups is not None:
+            return "groups: the index model has no groups"
+        small = self.C.size <= 3 * k
+        growth = 1 + min(1.0, max(0.25, 50 / self.C.size))
+        m = min(n, max(64, 4 * self.C.size)) if small else min(n, max(16, k))
+        tested = False
+        while True:
+            if not (yield from self.learn(m)):
+                if not len(self.R):
+                    return "components are not functions of one score"
+                return "the budget allows no more rows"
+            size = k if m >= 3 * k or m == n else max(1, m // 3)
+            size = max(size, room.constraint.include.size)
+            g, A = yield from self.newton(m, size)
+            if not tested:
+                tested = True
+                wrong = yield from self._prediction(min(m, 5))
+                room.say(f"the slope of a component is predicted to {100 * wrong:.2g} %")
+                if wrong > 0.2:
+                    return "components are not functions of one score"
+            if m == n:
+                break
+            if small:
+                m = min(n, 2 * m)
+                continue
+            held = self.order[m : m + max(50, m)]
+            if room.left < 2 * held.size:
+                return "the budget allows no more rows"
+            pair = yield from room.values([room.theta0, self.theta], held)
+            if float(pair[1].mean()) < 0.05 * float(pair[0].mean()):
+                self._screen(g, A, 3 * k)
+                m = n
+            else:
+                m = min(n, math.ceil(growth * m))
+        yield from self._recheck(A)
+        return "the index model has converged"
+
+    def _prediction(self, count: int) -> Generator[Probes, Answers, float]:
+        """How wrong the model is about slopes along a random direction at theta: the structure test."""
+        room = self.room
+        chosen = np.argsort(-np.linalg.norm(self.R, axis=1), kind="stable")[:count]
+        of, V = self.order[chosen], self.R[chosen]
+        w = np.zeros(room.d)
+        w[self.C] = room.rng.normal(self.C.size)
+        w /= max(float(np.linalg.norm(w)), 1e-300)
+        norms = np.maximum(np.linalg.norm(V, axis=1), 1e-300)
+        U = self._lift(V / norms[:, None])
+        h = self._reach(norms)[:, None]
+        t = self.theta
+        points = np.concatenate([t + h * w, t - h * w, t + h * U, t - h * U])
+        inside = room.inside(points)
+        f = (yield from room.each(inside, np.concatenate([of] * 4))).reshape(4, -1)
+        reach = h[:, 0]
+        across, along = (f[0] - f[1]) / (2 * reach), (f[2] - f[3]) / (2 * reach)
+        predicted = (along - self.lam * (U @ t)) * (U @ w) + self.lam * float(t @ w)
+        floor = 5 * self.noise / reach + 1e-9 * np.abs(self.f0[chosen]) / reach
+        wrong = np.abs(across - predicted) / (np.abs(across) + np.abs(predicted) + floor)
+        return float(np.median(wrong))
+
+    def _screen(self, g: Array, A: Array, size: int) -> None:
+        """Keep the most promising coordinates."""
+        diagonal = np.sqrt(np.maximum(np.diag(A), 1e-300))
+        x = self.theta[self.C]
+        score = np.where(x != 0, np.inf, np.abs(g) / diagonal)
+        score[np.isin(self.C, self.room.constraint.include)] = np.inf
+        keep = np.sort(np.argsort(-score, kind="stable")[: max(size, np.count_nonzero(score == np.inf))])
+        self.C, self.R = self.C[keep], self.R[:, keep]
+
+    def _recheck(self, A: Array) -> Asks:
+        """Coordinates that were set aside are looked at again, through the components whose rows are complete."""
+        room = self.room
+        every = room.free()
+        for _ in range(10):
+            if self.C.size == every.size or not len(self.full):
+                return
+            m = len(self.full)
+            if room.left < 3 * m:
+                return
+            slope, bend = yield from self._local(m)
+            g = self.full.T @ slope / m + self.lam * self.theta[every]
+            h = np.maximum((self.full**2 * np.maximum(bend, 0)[:, None]).sum(axis=0) / m + self.lam, 1e-300)
+            gain = g * g / (2 * h)
+            gain[np.isin(every, self.C)] = 0.0
+            x = self.theta[self.C]
+            loss = 0.5 * (x**2 * np.diag(A))[x != 0]
+            bar = float(loss.min()) if np.count_nonzero(x) >= room.k else 0.0
+            better = np.flatnonzero(gain > max(bar, 1e-9 * abs(float(self.f0.mean()))))
+            if not better.size:
+                return
+            better = every[better[np.argsort(-gain[better], kind="stable")][: room.k]]
+            if room.left < (room.n - m) * better.size + 4 * room.n:
+                return
+            yield from self._widen(better)
+            before = self.theta
+            _, A = yield from self.newton(room.n, room.k)
+            if np.array_equal(before != 0, self.theta != 0):
+                return
+
+    def _widen(self, more: Indices) -> Asks:
+        """Learn further coordinates of the rows."""
+        room, m = self.room, len(self.full)
+        every = room.free()
+        of = self.order[m : len(self.R)]
+        steps = yield from room.along(room.theta0, more, self.seen.mu, of)
+        fresh = steps.slopes(self.f0[m : len(self.R)]) - self.lam * room.theta0[more]
+        bends = self.kappa[m : len(self.R)]
+        fresh = fresh - 0.5 * steps.h * (bends[:, None] * fresh**2 + self.lam)
+        columns = np.concatenate([self.full[:, np.searchsorted(every, more)], fresh])
+        C = np.concatenate([self.C, more])
+        place = np.argsort(C, kind="stable")
+        self.C = C[place]
+        self.R = np.ascontiguousarray(np.concatenate([self.R, columns], axis=1)[:, place])
