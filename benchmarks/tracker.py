@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -28,11 +29,6 @@ class Hits:
     gap: float = 1.0  # the smallest (F - F*) / (F(x0) - F*) of either
     ended: str = ""
     seconds: float = 0.0
-
-    @property
-    def solved(self) -> bool:
-        """Whether there is nothing left to see."""
-        return max(self.either) < inf and max(self.result) < inf
 
 
 class Judge:
@@ -63,15 +59,16 @@ def run(
     method: Any,
     *,
     seed: int,
+    goals: Sequence[int] = (0, 1, 2),
     cap: float = inf,
     stall: float = inf,
-    strict: bool = False,
+    view: str = "either",
     **arguments: Any,
 ) -> Hits:
-    """Ask and tell until all is reached, the budget or ``cap`` is spent, or F is above 10 F(x0).
+    """Ask and tell until the goals (places of TOLERANCES) are reached, or the budget or ``cap`` is spent.
 
-    With ``stall``, a run ends whose best F has not fallen by a hundredth since 1/stall of its calls. With
-    ``strict``, it goes on until the result, and not only the iterate, is good enough.
+    A run whose gap is above 10 is given up. With ``stall``, so is one whose smallest gap has not fallen by
+    a hundredth since 1/stall of its calls.
     """
     hits = Hits(seed, problem.budget)
     judge = Judge(problem, hits)
@@ -81,53 +78,51 @@ def run(
         optimizer = zt.Optimizer(
             problem.x0, problem.k, budget=problem.budget, n=problem.n, method=method, seed=seed, **arguments
         )
-        hits.ended = _loop(optimizer, problem, judge, hits, min(cap, problem.budget), stall, strict)
+        reached = getattr(hits, view)
+        theta = best = None
+        here, there, improved, level = 1.0, 1.0, 1, inf
+        while not optimizer.done:
+            if not _answer(optimizer, problem):
+                hits.ended = "diverged"
+                break
+            search, nfev = optimizer.search, optimizer.nfev
+            if search.state.theta is not theta:
+                theta = search.state.theta
+                here = judge.gap(theta)
+            if search.best_x is not best:
+                best = search.best_x
+                there = judge.gap(best)
+            result = here if best is None else there
+            judge.note(nfev, min(here, result), result)
+            if hits.gap < 0.99 * level:
+                improved, level = nfev, hits.gap
+            if all(reached[place] < inf for place in goals):
+                hits.ended = "solved"
+            elif here > 10:
+                hits.ended = "diverged"
+            elif nfev >= cap or nfev > stall * improved:
+                hits.ended = "cut"
+            if hits.ended:
+                break
+        else:
+            result = judge.gap(optimizer.result().x)
+            judge.note(optimizer.nfev, min(here, result), result)
+            hits.ended = optimizer.result().message
     hits.nfev, hits.seconds = optimizer.nfev, time.perf_counter() - start
     return hits
 
 
-def _loop(
-    optimizer: zt.Optimizer, problem: Instance, judge: Judge, hits: Hits, cap: float, stall: float, strict: bool
-) -> str:
-    theta = best = None
-    here = there = inf
-    improved, level = 1, inf
-    far = 10 * abs(problem.F_start - problem.F_star) / judge.span
-    while not optimizer.done:
-        try:
-            _answer(optimizer, problem)
-        except ValueError as error:  # values that are not finite
-            return f"diverged: {error}"
-        search = optimizer.search
-        if search.state.theta is not theta:
-            theta = search.state.theta
-            here = judge.gap(theta)
-        if search.best_x is not best:
-            best = search.best_x
-            there = judge.gap(best)
-        result = here if best is None else there
-        nfev = optimizer.nfev
-        judge.note(nfev, min(here, result), result)
-        if hits.solved or (not strict and max(hits.either) < inf):
-            return "solved"
-        if hits.gap < 0.99 * level:
-            improved, level = nfev, hits.gap
-        if here > far or nfev >= cap or nfev > stall * improved:
-            return "diverged" if here > far else "cut" if nfev >= cap else "stalled"
-    result = judge.gap(optimizer.result().x)
-    judge.note(optimizer.nfev, min(here, result), result)
-    return optimizer.result().message
-
-
-def _answer(optimizer: zt.Optimizer, problem: Instance) -> None:
-    """One round."""
-    batch = optimizer.ask()
-    if len(batch) <= _CHUNK:
-        optimizer.tell(batch, problem.values(batch.points, batch.components))
-        return
-    for start in range(0, len(batch), _CHUNK):
-        part = batch[start : start + _CHUNK]
-        optimizer.tell(part, problem.values(part.points, part.components))
+def _answer(optimizer: zt.Optimizer, problem: Instance) -> bool:
+    """One round, by what the engine uses, which costs less than ask and tell; False if a value is not finite."""
+    plan = optimizer.open_plan
+    assert plan is not None
+    for start in range(0, plan.calls, _CHUNK):
+        stop = min(start + _CHUNK, plan.calls)
+        values = problem.values(plan.points(start, stop), plan.components[start:stop])
+        if not np.isfinite(values.sum()):
+            return False
+        optimizer.deliver(start, values)
+    return True
 
 
 def ert(runs: list[Hits], place: int, view: str = "either") -> float:

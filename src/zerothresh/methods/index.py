@@ -17,6 +17,7 @@ import numpy as np
 from zerothresh import splicing
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array, register
+from zerothresh.methods.curves import Curves, Splines
 from zerothresh.methods.look import Look, look
 from zerothresh.methods.program import Asks, Program, Room
 from zerothresh.plan import Indices, Probes
@@ -67,12 +68,16 @@ class Model:
         self.R = np.empty((0, d))  # rows of the first components, on C
         self.full = np.empty((0, d))  # complete rows, of the first components
         self.f0 = np.empty(0)  # f_i at the start, of the first components
-        self.kappa = np.empty(0)  # l_i'' at the start where l_i' = 1
+        self.kappa = np.empty(0)  # l_i'' at the start, in the unit in which the row is a gradient
+        self.slope = np.empty(0)  # l_i' there: 1 where the row was learnt at the start
+        self.typical = 0.0  # the size of a row
         self.lam = 0.0
         self.quadratic = True
         self.theta = room.theta0
         self.values = np.empty(0)  # f_i at theta, of the first components
         self.noise = seen.noise
+        self.curves = Curves(0)
+        self.notes: list[tuple[Array, Array]] = []  # points with values that no curve knows yet
 
     # Learning.
 
@@ -105,7 +110,14 @@ class Model:
         bends = yield from self._bends(rows, of, known)
         if not central:
             rows = rows - 0.5 * self.h * (bends[:, None] * rows**2 + self.lam)  # what forward differences add
+        slope = np.ones(of.size)
+        norms = np.linalg.norm(rows, axis=1)
+        self.typical = self.typical or float(np.median(norms))
+        weak = np.flatnonzero(norms < 1e-3 * self.typical)
+        if weak.size and room.left > weak.size * (C.size + 1) + m:
+            rows[weak], bends[weak], slope[weak] = yield from self._elsewhere(of[weak], known[weak])
         self.kappa = np.concatenate([self.kappa, bends])
+        self.slope = np.concatenate([self.slope, slope])
         self.R = np.concatenate([self.R[:, : C.size], rows])
         if C.size == room.free().size and len(self.full) == have:
             self.full = self.R
@@ -150,7 +162,7 @@ class Model:
         """l_i'' at the start by one more value along each row, in the unit in which l_i' = 1."""
         room = self.room
         norms = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
-        move = self._lift(rows / norms[:, None] * -self._reach(norms)[:, None])
+        move = self._lift(rows / norms[:, None] * -self.seen.bend(room.d))
         points = room.inside(room.theta0 + move)
         values = yield from room.each(points, of)
         moved = points - room.theta0
@@ -159,9 +171,19 @@ class Model:
         bends = 2 * (values - known - ridge - z) / np.maximum(z * z, 1e-300)
         return np.where(np.isfinite(bends), bends, 0.0)
 
-    def _reach(self, norms: Array) -> Array:
-        """How far a probe along a row goes: where the curvature shows."""
-        return np.full(norms.size, self.seen.bend(self.room.d))
+    def _elsewhere(self, of: Indices, known: Array) -> Generator[Probes, Answers, tuple[Array, Array, Array]]:
+        """Rows of components that are stationary at the start, from another point: rows, bends, slopes at the start."""
+        room, C = self.room, self.C
+        w = np.zeros(room.d)
+        w[C] = room.rng.normal(C.size)
+        at = room.inside(room.theta0 + (self.seen.length / max(float(np.linalg.norm(w)), 1e-300)) * w)
+        base = (yield from room.values([at], of))[0]
+        steps = yield from room.along(at, C, self.seen.mu, of)
+        rows = steps.slopes(base) - self.lam * at[C]
+        z = rows @ (at - room.theta0)[C]
+        change = base - known - 0.5 * self.lam * float(at @ at - room.theta0 @ room.theta0)
+        bends = np.where(z != 0, 2 * (z - change) / np.where(z != 0, z * z, 1.0), 0.0)
+        return rows, bends, 1.0 - bends * z
 
     def _lift(self, rows: Array) -> Array:
         out = np.zeros((len(rows), self.room.d))
@@ -174,69 +196,163 @@ class Model:
         """z_i = v_i . (theta - start)."""
         return np.asarray(self.R @ (theta - self.room.theta0)[self.C])
 
-    def newton(self, m: int, k: int) -> Asks:
-        """Sparse Newton steps on the first m components, from theta; returns gradient and Hessian on C there."""
-        room, C = self.room, self.C
-        whole = m == room.n
-        mean0 = abs(float(self.f0[:m].mean()))
+    def fit(self, m: int, k: int) -> Asks:
+        """Fit theta to the first m components; returns gradient and Hessian of the model on C there."""
+        room = self.room
         if self.theta is room.theta0:
             self.values = self.f0[:m].copy()
         elif self.values.size < m:
             more = (yield from room.values([self.theta], self.order[self.values.size : m]))[0]
             self.values = np.concatenate([self.values, more])
-        g = np.zeros(C.size)
-        A = np.eye(C.size)
-        for _ in range(25):
-            V, theta, values = self.R[:m], self.theta, self.values[:m]
+        if self.quadratic:
+            found = yield from self._fit_quadratic(m, k)
             if self.quadratic:
-                bend = np.maximum(self.kappa[:m], 1e-9 * float(np.median(np.abs(self.kappa[:m]))))
-                slope = 1.0 + self.kappa[:m] * self.scores(theta)[:m]
-            else:
-                if room.left < 3 * m:
-                    return g, A
-                slope, bend = yield from self._local(m)
-                bend = np.maximum(bend, 1e-3 * float(np.median(np.abs(bend))) + 1e-300)
-            g = V.T @ slope / m + self.lam * theta[C]
-            A = (V * bend[:, None]).T @ V / m + self.lam * np.eye(C.size)
-            mean, damp, fell = float(values.mean()), 0.0, False
-            exact = True
-            slack = 5 * self.noise / math.sqrt(m)
-            for _ in range(8):
-                damped = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
-                trial = self._sparse(damped, damped @ theta[C] - g, k)
-                if np.allclose(trial, theta, rtol=1e-9, atol=0):
-                    break
-                if room.left < m:
-                    return g, A
-                tried = (yield from room.values([trial], self.order[:m]))[0]
-                move = (trial - theta)[C]
-                predicted = mean + float(g @ move) + 0.5 * float(move @ A @ move)
-                exact = abs(predicted - float(tried.mean())) <= 1e-3 * abs(mean - predicted) + 1e-9 * mean0 + slack
-                if float(tried.mean()) < mean:
-                    fell = True
-                    break
-                damp = max(4 * damp, 0.03)
-            if not fell:
-                if self.quadratic and not exact:
-                    self.quadratic = False
-                    continue
-                return g, A
-            fall = mean - float(tried.mean())
-            self.theta, self.values = trial, tried
-            room.move(trial, float(tried.mean()) if whole else None)
-            if self.quadratic:
-                if exact:
-                    return g + A @ move, A
-                self.quadratic = False
-            elif fall <= (1e-9 if whole else 1e-2) * mean0 + slack:
-                return g + A @ move, A
+                return found
+            room.say("the components are not quadratic in their score")
+        return (yield from self._fit_curves(m, k))
+
+    def _fit_quadratic(self, m: int, k: int) -> Asks:
+        """One step, exact if all l_i are quadratic; else that is noted."""
+        room, theta, C, V = self.room, self.theta, self.C, self.R[:m]
+        bend = self.kappa[:m]
+        slope = self.slope[:m] + bend * self.scores(theta)[:m]
+        g, A = self._derivatives(V, slope, bend, theta)
+        trial = self._sparse(A, A @ theta[C] - g, k, theta)
+        mean = float(self.values.mean())
+        move = (trial - theta)[C]
+        if room.left < m or not move.any():
+            return g, A
+        tried = (yield from room.values([trial], self.order[:m]))[0]
+        predicted = mean + float(g @ move) + 0.5 * float(move @ A @ move)
+        slack = 5 * self.noise / math.sqrt(m) + 1e-9 * abs(float(self.f0.mean()))
+        self.quadratic = abs(predicted - float(tried.mean())) <= 1e-3 * abs(mean - predicted) + slack
+        self.notes.append((trial, tried))
+        if float(tried.mean()) < mean:
+            self._take(trial, tried)
+            g = g + A @ move
         return g, A
+
+    def _derivatives(self, V: Array, slope: Array, bend: Array, theta: Array) -> tuple[Array, Array]:
+        """Gradient and Hessian on C of the mean of the modelled components; bends below 0 count as almost none."""
+        m, C = len(V), self.C
+        bend = np.maximum(bend, 1e-4 * float(np.median(np.abs(bend))) + 1e-300)
+        g = V.T @ slope / m + self.lam * theta[C]
+        return g, (V * bend[:, None]).T @ V / m + self.lam * np.eye(C.size)
+
+    def _take(self, theta: Array, values: Array) -> None:
+        self.theta, self.values = theta, values
+        self.room.move(theta, float(values.mean()) if values.size == self.room.n else None)
+
+    # Components that are not quadratic: curves.
+
+    def _fit_curves(self, m: int, k: int) -> Asks:
+        """Minimise the modelled F without calls, ask for the values there, learn from them, and again."""
+        room, C, V = self.room, self.C, self.R[:m]
+        yield from self._sample(m)
+        whole, mean0 = m == room.n, abs(float(self.f0[:m].mean()))
+        slack = 2 * self.noise / math.sqrt(m)
+        least = (1e-10 if whole else 1e-2) * mean0
+        g, A = np.zeros(C.size), np.eye(C.size)
+        reach = math.inf
+        for _ in range(40):
+            splines = self.curves.centre(self.scores(self.theta)[:m], self._spacing(V))
+            trial, predicted, g, A = self._minimise(splines, V, k, reach)
+            mean = float(self.values[:m].mean())
+            if not mean - predicted > least + slack or room.left < m:
+                return g, A
+            tried = (yield from room.values([trial], self.order[:m]))[0]
+            self._note(trial, tried)
+            gained = mean - float(tried.mean())
+            if gained > 0.1 * (mean - predicted):
+                reach = 2 * reach if gained > 0.5 * (mean - predicted) else reach
+            else:
+                far = float(np.abs(self.scores(trial)[:m] - self.scores(self.theta)[:m]).max())
+                reach = 0.3 * min(reach, far)
+            if gained > 0:
+                self._take(trial, tried)
+                if gained < least + slack:
+                    return g, A
+        return g, A
+
+    def _spacing(self, V: Array) -> Array:
+        return np.asarray(np.linalg.norm(V, axis=1) * self.seen.fine(self.room.d))
+
+    def _flat(self, point: Array, values: Array) -> Array:
+        """Values without the l2 term."""
+        return np.asarray(values - 0.5 * self.lam * float(point @ point))
+
+    def _note(self, theta: Array, values: Array) -> None:
+        """Values at theta are one more place of each curve."""
+        m = values.size
+        z = self.scores(theta)[:m]
+        if m < len(self.curves):
+            z = np.concatenate([z, self.curves.z[m:, -1]])
+            flat = np.concatenate([self._flat(theta, values), self.curves.l[m:, -1]])
+            self.curves.add(z, flat)
+        else:
+            self.curves.add(z, self._flat(theta, values))
+
+    def _sample(self, m: int) -> Asks:
+        """The first places of the curves of components that have none: the start and four along the row."""
+        room, have = self.room, len(self.curves)
+        if have < m:
+            V, of = self.R[have:m], self.order[have:m]
+            curves = Curves(m - have)
+            curves.add(np.zeros(m - have), self._flat(room.theta0, self.f0[have:m]))
+            norms = np.maximum(np.linalg.norm(V, axis=1), 1e-300)
+            unit = V / norms[:, None]
+            for share in (-1.0, 1.0, -2.5, 2.5):
+                if room.left < 2 * m:
+                    break
+                points = room.inside(room.theta0 + self._lift(unit * (share * self.seen.across(room.d))))
+                values = yield from room.each(points, of)
+                z = np.einsum("rc,rc->r", (points - room.theta0)[:, self.C], V)
+                curves.add(z, values - 0.5 * self.lam * np.einsum("rd,rd->r", points, points))
+            if self.theta is not room.theta0:
+                curves.add(self.R[have:m] @ (self.theta - room.theta0)[self.C], self._flat(self.theta, self.values[have:m]))
+            self.curves.extend(curves)
+        for theta, values in self.notes:
+            if theta is not self.theta and values.size >= m:
+                self._note(theta, values[:m])
+        self.notes = []
+
+    def _minimise(self, splines: Splines, V: Array, k: int, reach: float) -> tuple[Array, float, Array, Array]:
+        """A sparse minimiser of the modelled F: point, F there, gradient and Hessian at the last point but one."""
+        room, C, start = self.room, self.C, self.theta
+        z0 = V @ (start - room.theta0)[C]
+
+        def F(theta: Array) -> tuple[float, Array, Array]:
+            value, slope, bend = splines.at(V @ (theta - room.theta0)[C])
+            return float(value.mean()) + 0.5 * self.lam * float(theta @ theta), slope, bend
+
+        theta = start
+        value, slope, bend = F(theta)
+        g, A = self._derivatives(V, slope, bend, theta)
+        for _ in range(60):
+            damp, moved = 0.0, False
+            for _ in range(12):
+                damped = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
+                trial = self._sparse(damped, damped @ theta[C] - g, k, theta)
+                if reach == math.inf or np.abs(V @ (trial - room.theta0)[C] - z0).max() <= reach:
+                    there = F(trial)
+                    if there[0] < value:
+                        moved = True
+                        break
+                damp = max(4 * damp, 0.03)
+            if not moved:
+                break
+            fall = value - there[0]
+            theta, (value, slope, bend) = trial, there
+            g, A = self._derivatives(V, slope, bend, theta)
+            if fall <= 1e-12 * abs(value):
+                break
+        return theta, value, g, A
 
     def _local(self, m: int) -> Generator[Probes, Answers, tuple[Array, Array]]:
         """l_i' and l_i'' at theta, by two values along each row."""
         room, V = self.room, self.R[:m]
         norms = np.maximum(np.linalg.norm(V, axis=1), 1e-300)
-        move = self._lift(V / norms[:, None] * self._reach(norms)[:, None])
+        move = self._lift(V / norms[:, None] * self.seen.fine(room.d))
         points = np.concatenate([room.inside(self.theta + move), room.inside(self.theta - move)])
         of = np.concatenate([self.order[:m]] * 2)
         values = yield from room.each(points, of)
@@ -250,12 +366,12 @@ class Model:
             slope = c1 / z1 - 0.5 * bend * z1
         return np.nan_to_num(slope, posinf=0, neginf=0), np.nan_to_num(bend, posinf=0, neginf=0)
 
-    def _sparse(self, A: Array, b: Array, k: int) -> Array:
+    def _sparse(self, A: Array, b: Array, k: int, theta: Array) -> Array:
         """The minimiser of the quadratic model on C, within the constraint."""
         room, C = self.room, self.C
         constraint = room.constraint
         forced = np.flatnonzero(np.isin(C, constraint.include))
-        start = np.flatnonzero(self.theta[C])
+        start = np.flatnonzero(theta[C])
         x = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced)
         out = np.zeros(room.d)
         out[C] = x
@@ -279,7 +395,7 @@ class Model:
                 return "the budget allows no more rows"
             size = k if m >= 3 * k or m == n else max(1, m // 3)
             size = max(size, room.constraint.include.size)
-            g, A = yield from self.newton(m, size)
+            g, A = yield from self.fit(m, size)
             if not tested:
                 tested = True
                 wrong = yield from self._prediction(min(m, 5))
@@ -313,15 +429,15 @@ class Model:
         w /= max(float(np.linalg.norm(w)), 1e-300)
         norms = np.maximum(np.linalg.norm(V, axis=1), 1e-300)
         U = self._lift(V / norms[:, None])
-        h = self._reach(norms)[:, None]
+        h = self.seen.fine(room.d)
         t = self.theta
-        points = np.concatenate([t + h * w, t - h * w, t + h * U, t - h * U])
+        aside = np.tile(h * w, (count, 1))
+        points = t + np.concatenate([aside, -aside, h * U, -h * U])
         inside = room.inside(points)
         f = (yield from room.each(inside, np.concatenate([of] * 4))).reshape(4, -1)
-        reach = h[:, 0]
-        across, along = (f[0] - f[1]) / (2 * reach), (f[2] - f[3]) / (2 * reach)
+        across, along = (f[0] - f[1]) / (2 * h), (f[2] - f[3]) / (2 * h)
         predicted = (along - self.lam * (U @ t)) * (U @ w) + self.lam * float(t @ w)
-        floor = 5 * self.noise / reach + 1e-9 * np.abs(self.f0[chosen]) / reach
+        floor = 5 * self.noise / h
         wrong = np.abs(across - predicted) / (np.abs(across) + np.abs(predicted) + floor)
         return float(np.median(wrong))
 
@@ -329,7 +445,7 @@ class Model:
         """Keep the most promising coordinates."""
         diagonal = np.sqrt(np.maximum(np.diag(A), 1e-300))
         x = self.theta[self.C]
-        score = np.where(x != 0, np.inf, np.abs(g) / diagonal)
+        score = np.where((x != 0) | (self.room.theta0[self.C] != 0), np.inf, np.abs(g) / diagonal)
         score[np.isin(self.C, self.room.constraint.include)] = np.inf
         keep = np.sort(np.argsort(-score, kind="stable")[: max(size, np.count_nonzero(score == np.inf))])
         self.C, self.R = self.C[keep], self.R[:, keep]
@@ -360,7 +476,7 @@ class Model:
                 return
             yield from self._widen(better)
             before = self.theta
-            _, A = yield from self.newton(room.n, room.k)
+            _, A = yield from self.fit(room.n, room.k)
             if np.array_equal(before != 0, self.theta != 0):
                 return
 

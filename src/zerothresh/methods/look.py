@@ -49,12 +49,20 @@ class Look:
         """Whether the noise calls for central differences."""
         return not self.rough and self.mu > 0.02 * self.length
 
+    def across(self, d: int) -> float:
+        """The natural length along a component's gradient, which is shorter than along a random vector."""
+        return self.length / math.sqrt(d)
+
     def bend(self, d: int) -> float:
-        """The step of a second difference along the gradient, which is shorter by sqrt(d)."""
+        """The step of a second difference along a gradient, for functions that are quadratic."""
         if self.curvature <= 0:
-            return 0.05 * self.length / math.sqrt(d)
-        best = 3.0 * (self.noise / self.curvature) ** 0.25
-        return min(max(best, 0.05 * self.length / math.sqrt(d)), self.length)
+            return 0.1 * self.across(d)
+        return min(max(3.0 * (self.noise / self.curvature) ** 0.25, 0.1 * self.across(d)), self.length)
+
+    def fine(self, d: int) -> float:
+        """The step of a central difference along a gradient, for functions that are not."""
+        share = self.noise / max(self.curvature * self.length**2, 1e-300)
+        return self.across(d) * min(max(2.0 * share ** (1 / 3), 1e-5), 1.0)
 
     def words(self) -> str:
         """The findings in a sentence."""
@@ -100,7 +108,7 @@ def look(room: Room) -> Generator[Probes, Answers, Look]:
         f0, noise = float(every.mean()), float(every.std(ddof=1))
     scale = max(1.0, float(np.abs(theta).max()))
     h, size, at, a, b, before = 1e-4 * scale, abs(f0), 0.0, 0.0, 0.0, (0.0, 0.0)
-    rough = measured = False
+    rough, measured, votes = False, False, 0
     for _ in range(9):
         pair = (yield from room.values([room.inside(theta + h * u), room.inside(theta - h * u)], i))[:, 0]
         size = max(size, float(np.abs(pair).max()))
@@ -120,6 +128,10 @@ def look(room: Room) -> Generator[Probes, Answers, Look]:
             h *= 30.0 if floor < a < 100 * floor else 1000.0
         elif a <= floor or 0.03 * a <= b <= 3 * a:
             break
+        elif b > 3 * a and votes < 2 and room.n > 1:  # too long, or a component that is stationary here: ask another
+            votes += 1
+            i = (i + 1) % room.n
+            f0 = float((yield from room.values([theta], i))[0, 0])
         else:
             h *= min(max(0.3 * a / b, 1e-4), 1000.0)
         if h > 1e10 * scale:
