@@ -16,6 +16,15 @@ CACHE = Path(__file__).parent / ".cache"
 MOST = 200_000  # supports that are enumerated at the most
 
 
+def keep(path: Path, content: Any) -> None:
+    """Write a file of the cache, which git does not look at."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (CACHE / ".gitignore").write_text("*\n")
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(content))
+    part.replace(path)
+
+
 def mark(objective: Any, *more: object) -> str:
     """A name for all numbers that make an objective."""
     digest = blake2b(repr((type(objective).__name__, more)).encode(), digest_size=8)
@@ -36,8 +45,7 @@ def optimum(name: str, objective: Any, k: int) -> tuple[Array, float]:
         x = np.array(json.loads(path.read_text())["x"])
     else:
         x = solve(objective, k)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"x": x.tolist(), "F": objective.F(x)}))
+        keep(path, {"x": x.tolist(), "F": objective.F(x)})
     return x, objective.F(x)
 
 
@@ -187,7 +195,7 @@ def rough(objective: Linear, k: int, rng: np.random.Generator) -> Array:
     return best
 
 
-def ranked(objective: Auc, k: int, rng: np.random.Generator, supports: int = 60, lines: int = 150) -> Array:
+def ranked(objective: Auc, k: int, rng: np.random.Generator, supports: int = 80, lines: int = 400) -> Array:
     """Supports by logistic loss on the pairs, then exact searches along lines on the best of them."""
     pairs = (objective.positive[:, None] - objective.negative[None]).reshape(-1, objective.d)
     smooth = Linear(pairs, np.ones(len(pairs)), Logistic(), 1e-3)

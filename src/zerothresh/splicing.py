@@ -58,6 +58,21 @@ def solve(A: Array, b: Array, k: int, *, starts: Iterable[Indices] = (), forced:
     return best
 
 
+def prices(A: Array, b: Array, S: Indices) -> Array:
+    """What the minimum on the support changes by if S[a] is exchanged for j: (d, k), infinite for j in S."""
+    M = np.linalg.inv(A[np.ix_(S, S)])
+    x = M @ b[S]
+    B = A[:, S] @ M  # (d, k)
+    r = b - A[:, S] @ x
+    s = np.diag(A) - np.einsum("jk,jk->j", B, A[:, S])
+    m = np.diag(M)
+    r_after = r[:, None] + B * (x / m)  # residuals once a is dropped
+    s_after = s[:, None] + B * B / m
+    change = (x * x / (2 * m))[None, :] - r_after * r_after / (2 * np.maximum(s_after, 1e-300))
+    change[S] = np.inf
+    return np.asarray(change)
+
+
 def _completed(S: Indices, score: Array, k: int) -> Indices:
     """A support of exactly k coordinates."""
     S = np.asarray(S, np.int64)[:k]
@@ -101,21 +116,10 @@ def _exchange(A: Array, b: Array, S: Indices, forced: Indices) -> Indices:
     d, S = b.size, S.copy()
     fixed = np.isin(S, forced)
     for _ in range(20 * S.size + 100):
-        M = np.linalg.inv(A[np.ix_(S, S)])
-        x = M @ b[S]
-        B = A[:, S] @ M  # (d, k)
-        r = b - A[:, S] @ x
-        s = np.diag(A) - np.einsum("jk,jk->j", B, A[:, S])
-        m = np.diag(M)
-        loss = x * x / (2 * m)
-        r_after = r[:, None] + B * (x / m)  # residuals once a is dropped
-        s_after = s[:, None] + B * B / m
-        gain = r_after * r_after / (2 * np.maximum(s_after, 1e-300))
-        change = loss[None, :] - gain
-        change[S] = np.inf
+        change = prices(A, b, S)
         change[:, fixed] = np.inf
         j, a = divmod(int(np.argmin(change)), S.size)
-        value = 0.5 * abs(float(b[S] @ x))
+        value = 0.5 * abs(float(b[S] @ np.linalg.solve(A[np.ix_(S, S)], b[S])))
         if not change[j, a] < -1e-10 * max(value, 1e-300) or d == S.size:
             break
         S[a] = j

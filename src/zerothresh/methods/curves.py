@@ -6,7 +6,7 @@ import numpy as np
 
 from zerothresh.methods.base import Array
 
-NODES = 8  # places that a curve goes through: those nearest to where it is needed
+NODES = 10  # places that a curve goes through at the most: those nearest to where it is needed
 
 
 class Curves:
@@ -32,18 +32,17 @@ class Curves:
 
     def centre(self, z: Array, spacing: Array) -> Splines:
         """Splines through the places nearest to z, of places at least ``spacing`` apart."""
-        m = len(self.z)
         order = np.argsort(np.abs(self.z - z[:, None]), axis=1, kind="stable")
         near, values = np.take_along_axis(self.z, order, 1), np.take_along_axis(self.l, order, 1)
         keep = np.zeros(near.shape, bool)
         for j in range(near.shape[1]):  # nearest first; a place too close to a nearer one says nothing more
             gap = np.where(keep[:, :j], np.abs(near[:, :j] - near[:, j : j + 1]), np.inf)
-            keep[:, j] = (gap.min(axis=1, initial=np.inf) > spacing) & (keep[:, :j].sum(axis=1) < NODES)
+            apart = np.maximum(spacing, 0.3 * np.abs(near[:, j] - z))  # finer towards the centre
+            keep[:, j] = (gap.min(axis=1, initial=np.inf) > apart) & (keep[:, :j].sum(axis=1) < NODES)
         count = int(keep.sum(axis=1).min())
         rank = np.argsort(~keep, axis=1, kind="stable")[:, : max(count, 1)]
         Z, L = np.take_along_axis(near, rank, 1), np.take_along_axis(values, rank, 1)
         order = np.argsort(Z, axis=1, kind="stable")
-        del m
         return Splines(np.take_along_axis(Z, order, 1), np.take_along_axis(L, order, 1))
 
 

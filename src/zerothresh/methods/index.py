@@ -217,7 +217,7 @@ class Model:
         bend = self.kappa[:m]
         slope = self.slope[:m] + bend * self.scores(theta)[:m]
         g, A = self._derivatives(V, slope, bend, theta)
-        trial = self._sparse(A, A @ theta[C] - g, k, theta)
+        trial = room.H(self._sparse(A, A @ theta[C] - g, k, theta))
         mean = float(self.values.mean())
         move = (trial - theta)[C]
         if room.left < m or not move.any():
@@ -235,13 +235,16 @@ class Model:
     def _derivatives(self, V: Array, slope: Array, bend: Array, theta: Array) -> tuple[Array, Array]:
         """Gradient and Hessian on C of the mean of the modelled components; bends below 0 count as almost none."""
         m, C = len(V), self.C
-        bend = np.maximum(bend, 1e-4 * float(np.median(np.abs(bend))) + 1e-300)
+        square = np.maximum(np.einsum("rc,rc->r", V, V), 1e-300)  # the unit of a score is its own component's
+        bend = np.maximum(bend, 1e-4 * float(np.median(np.abs(bend) * square)) / square)
         g = V.T @ slope / m + self.lam * theta[C]
         return g, (V * bend[:, None]).T @ V / m + self.lam * np.eye(C.size)
 
     def _take(self, theta: Array, values: Array) -> None:
+        """Go to theta; it becomes the iterate if it is known to be better, and not only on the first components."""
         self.theta, self.values = theta, values
-        self.room.move(theta, float(values.mean()) if values.size == self.room.n else None)
+        if values.size == self.room.n:
+            self.room.move(theta, float(values.mean()))
 
     # Components that are not quadratic: curves.
 
@@ -257,6 +260,7 @@ class Model:
         for _ in range(40):
             splines = self.curves.centre(self.scores(self.theta)[:m], self._spacing(V))
             trial, predicted, g, A = self._minimise(splines, V, k, reach)
+            trial = room.H(trial)
             mean = float(self.values[:m].mean())
             if not mean - predicted > least + slack or room.left < m:
                 return g, A
@@ -266,7 +270,7 @@ class Model:
             if gained > 0.1 * (mean - predicted):
                 reach = 2 * reach if gained > 0.5 * (mean - predicted) else reach
             else:
-                far = float(np.abs(self.scores(trial)[:m] - self.scores(self.theta)[:m]).max())
+                far = float((np.abs(self.scores(trial)[:m] - self.scores(self.theta)[:m]) / self._norms(V)).max())
                 reach = 0.3 * min(reach, far)
             if gained > 0:
                 self._take(trial, tried)
@@ -274,8 +278,18 @@ class Model:
                     return g, A
         return g, A
 
+    @staticmethod
+    def _norms(V: Array) -> Array:
+        return np.maximum(np.linalg.norm(V, axis=1), 1e-300)
+
     def _spacing(self, V: Array) -> Array:
-        return np.asarray(np.linalg.norm(V, axis=1) * self.seen.fine(self.room.d))
+        return self._norms(V) * self.seen.fine(self.room.d)
+
+    def _across(self) -> float:
+        """How far along a row the curvature shows: the middle one of the components."""
+        shown = 1 / np.maximum(np.abs(self.kappa) * self._norms(self.R), 1e-300)
+        known = self.seen.across(self.room.d)
+        return min(max(float(np.median(shown)), 0.03 * known), 3 * known)
 
     def _flat(self, point: Array, values: Array) -> Array:
         """Values without the l2 term."""
@@ -299,12 +313,12 @@ class Model:
             V, of = self.R[have:m], self.order[have:m]
             curves = Curves(m - have)
             curves.add(np.zeros(m - have), self._flat(room.theta0, self.f0[have:m]))
-            norms = np.maximum(np.linalg.norm(V, axis=1), 1e-300)
-            unit = V / norms[:, None]
+            norms = self._norms(V)
+            unit, across = V / norms[:, None], self._across()
             for share in (-1.0, 1.0, -2.5, 2.5):
                 if room.left < 2 * m:
                     break
-                points = room.inside(room.theta0 + self._lift(unit * (share * self.seen.across(room.d))))
+                points = room.inside(room.theta0 + self._lift(unit * (share * across)))
                 values = yield from room.each(points, of)
                 z = np.einsum("rc,rc->r", (points - room.theta0)[:, self.C], V)
                 curves.add(z, values - 0.5 * self.lam * np.einsum("rd,rd->r", points, points))
@@ -319,34 +333,97 @@ class Model:
     def _minimise(self, splines: Splines, V: Array, k: int, reach: float) -> tuple[Array, float, Array, Array]:
         """A sparse minimiser of the modelled F: point, F there, gradient and Hessian at the last point but one."""
         room, C, start = self.room, self.C, self.theta
-        z0 = V @ (start - room.theta0)[C]
+        z0, norms = V @ (start - room.theta0)[C], self._norms(V)
 
         def F(theta: Array) -> tuple[float, Array, Array]:
             value, slope, bend = splines.at(V @ (theta - room.theta0)[C])
             return float(value.mean()) + 0.5 * self.lam * float(theta @ theta), slope, bend
 
-        theta = start
-        value, slope, bend = F(theta)
-        g, A = self._derivatives(V, slope, bend, theta)
-        for _ in range(60):
-            damp, moved = 0.0, False
-            for _ in range(12):
-                damped = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
-                trial = self._sparse(damped, damped @ theta[C] - g, k, theta)
-                if reach == math.inf or np.abs(V @ (trial - room.theta0)[C] - z0).max() <= reach:
+        def near(trial: Array) -> bool:
+            return reach == math.inf or bool((np.abs(V @ (trial - room.theta0)[C] - z0) / norms).max() <= reach)
+
+        def descend(theta: Array) -> tuple[Array, float]:
+            value, slope, bend = F(theta)
+            for _ in range(40):
+                g, A = self._derivatives(V, slope, bend, theta)
+                damp, moved = 0.0, False
+                for _ in range(12):
+                    damped = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
+                    trial = self._sparse(damped, damped @ theta[C] - g, k, theta)
+                    if near(trial):
+                        there = F(trial)
+                        if there[0] < value:
+                            moved = True
+                            break
+                    damp = max(4 * damp, 0.03)
+                if not moved:
+                    break
+                fall = value - there[0]
+                theta, (value, slope, bend) = trial, there
+                if fall <= 1e-12 * abs(value):
+                    break
+            return theta, value
+
+        def refit(theta: Array, S: Indices) -> tuple[Array, float]:
+            """Newton's method on the places S of C."""
+            W = V[:, S]
+            value, slope, bend = F(theta)
+            for _ in range(15):
+                g = W.T @ slope / len(W) + self.lam * theta[C[S]]
+                A = (W * np.maximum(bend, 0.0)[:, None]).T @ W / len(W) + self.lam * np.eye(S.size)
+                size, moved = 1e-9 * float(np.trace(A)) / S.size + 1e-300, False
+                for _ in range(6):
+                    trial = theta.copy()
+                    trial[C[S]] -= np.linalg.solve(A + size * np.eye(S.size), g)
+                    trial = room.inside(trial)
                     there = F(trial)
                     if there[0] < value:
                         moved = True
                         break
-                damp = max(4 * damp, 0.03)
-            if not moved:
+                    size = max(16 * size, 0.03 * float(np.trace(A)) / S.size)
+                if not moved:
+                    break
+                fall = value - there[0]
+                theta, (value, slope, bend) = trial, there
+                if fall <= 1e-6 * abs(value):
+                    break
+            return theta, value
+
+        def exchanged(theta: Array, value: float) -> tuple[Array, float]:
+            """Drop a coordinate, fit the others again, add the one that promises most; the first that helps."""
+            places = np.flatnonzero(theta[C])
+            held = np.isin(C[places], room.constraint.include)
+            _, slope, bend = F(theta)
+            loss = theta[C[places]] ** 2 * ((V[:, places] ** 2 * np.maximum(bend, 0)[:, None]).mean(axis=0) + self.lam)
+            for a in np.argsort(loss, kind="stable")[:8].tolist():
+                if held[a]:
+                    continue
+                rest = np.delete(places, a)
+                without = theta.copy()
+                without[C[places[a]]] = 0.0
+                if rest.size:
+                    without, _ = refit(without, rest)
+                _, slope, bend = F(without)
+                g, A = self._derivatives(V, slope, bend, without)
+                gain = g * g / np.diag(A)
+                gain[places] = -1.0
+                for j in np.argsort(-gain, kind="stable")[:2].tolist():
+                    trial, there = refit(without, np.append(rest, j))
+                    if there < value - 1e-9 * abs(value) and near(trial):
+                        return trial, there
+            return theta, value
+
+        theta, value = descend(start)
+        if start is not room.theta0 and near(room.theta0):
+            other = descend(room.theta0)
+            theta, value = other if other[1] < value else (theta, value)
+        for _ in range(3 * k):
+            trial, there = exchanged(theta, value)
+            if trial is theta:
                 break
-            fall = value - there[0]
-            theta, (value, slope, bend) = trial, there
-            g, A = self._derivatives(V, slope, bend, theta)
-            if fall <= 1e-12 * abs(value):
-                break
-        return theta, value, g, A
+            theta, value = descend(trial)
+        _, slope, bend = F(theta)
+        return theta, value, *self._derivatives(V, slope, bend, theta)
 
     def _local(self, m: int) -> Generator[Probes, Answers, tuple[Array, Array]]:
         """l_i' and l_i'' at theta, by two values along each row."""
@@ -372,10 +449,9 @@ class Model:
         constraint = room.constraint
         forced = np.flatnonzero(np.isin(C, constraint.include))
         start = np.flatnonzero(theta[C])
-        x = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced)
         out = np.zeros(room.d)
-        out[C] = x
-        return room.H(out)
+        out[C] = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced)
+        return constraint.project(out)
 
     # The whole.
 
@@ -411,6 +487,8 @@ class Model:
             if room.left < 2 * held.size:
                 return "the budget allows no more rows"
             pair = yield from room.values([room.theta0, self.theta], held)
+            if float(pair[1].mean()) < float(pair[0].mean()):
+                room.move(self.theta)
             if float(pair[1].mean()) < 0.05 * float(pair[0].mean()):
                 self._screen(g, A, 3 * k)
                 m = n
