@@ -13,9 +13,9 @@ from zerothresh.threshold import Constraint
 class Quasi:
     """The Hessian so far; symmetric and positive definite at all times."""
 
-    def __init__(self, d: int, curvature: float = 1.0) -> None:
-        self.B = np.eye(d) * curvature
-        self.scaled = False  # whether the curvature was measured
+    def __init__(self, d: int) -> None:
+        self.B = np.eye(d)
+        self.scaled = False  # whether a curvature was measured
 
     def rescale(self, curvature: float) -> None:
         """Begin again with this curvature in all directions."""
@@ -23,21 +23,28 @@ class Quasi:
         self.scaled = True
 
     def learn(self, s: Array, y: Array, C: Indices, noise: float = 0.0) -> bool:
-        """BFGS on the block C: the gradient changed by y on a step s, both on C. False if it tells nothing."""
-        sy, norm = float(s @ y), float(np.linalg.norm(s))
+        """BFGS: on a step s the gradient changed by y on the coordinates C. False if that tells nothing."""
+        norm, there = float(np.linalg.norm(s)), s[C]
+        sy = float(there @ y)
         if not sy > 1e-8 * norm * float(np.linalg.norm(y)) + 3.0 * noise * norm:
             return False
         if not self.scaled:
             self.rescale(sy / norm**2)
-        Bs = self.B[np.ix_(C, C)] @ s
-        old = float(s @ Bs)
-        if not old > 0:
-            return False
-        self.B[np.ix_(C, C)] += np.outer(y, y) / sy - np.outer(Bs, Bs) / old
+        Bs = self.B @ s
+        whole = Bs.copy()  # where nothing was measured, the model is taken at its word
+        whole[C] = y
+        sBs, sy = float(s @ Bs), float(s @ whole)
+        if sBs > 0 and sy > 0:
+            self.B += np.outer(whole, whole) / sy - np.outer(Bs, Bs) / sBs
         return True
 
+    def curve(self, j: int, curvature: float) -> None:
+        """The curvature along coordinate j was measured."""
+        if curvature > self.B[j, j]:
+            self.B[j, j] = curvature
+
     def step(self, g: Array, S: Indices) -> Array:
-        """The Newton step of the block S."""
+        """The Newton step on the support S."""
         block = self.B[np.ix_(S, S)]
         shift = 1e-10 * float(np.trace(block)) / max(S.size, 1)
         return np.asarray(-np.linalg.solve(block + shift * np.eye(S.size), g))
@@ -49,7 +56,25 @@ class Quasi:
             A = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
         forced = np.flatnonzero(np.isin(C, constraint.include))
         start = np.flatnonzero(theta[C])
-        x = splicing.solve(A, A @ theta[C] - g, k, starts=[start] if start.size else [], forced=forced)
         out = np.zeros(theta.size)
-        out[C] = x
+        out[C] = splicing.solve(A, A @ theta[C] - g, k, starts=[start] if start.size else [], forced=forced)
         return out
+
+    def exchanges(self, theta: Array, g: Array, C: Indices, count: int) -> list[tuple[float, Array]]:
+        """Points of the model's own minimum on supports that differ in one coordinate: (change, point), best first."""
+        S = np.flatnonzero(theta[C])
+        if not 0 < S.size < C.size:
+            return []
+        A = self.B[np.ix_(C, C)]
+        b = A @ theta[C] - g
+        change = splicing.prices(A, b, S)
+        found = list[tuple[float, Array]]()
+        for place in np.argsort(change, axis=None, kind="stable")[:count].tolist():
+            j, a = divmod(place, S.size)
+            if np.isfinite(change[j, a]):
+                T = S.copy()
+                T[a] = j
+                point = np.zeros(theta.size)
+                point[C[T]] = np.linalg.solve(A[np.ix_(T, T)], b[T])
+                found.append((float(change[j, a]), point))
+        return found
