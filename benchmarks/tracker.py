@@ -68,7 +68,7 @@ def run(
     """Ask and tell until the goals (places of TOLERANCES) are reached, or the budget or ``cap`` is spent.
 
     A run whose gap is above 10 is given up. With ``stall``, so is one whose smallest gap has not fallen by
-    a hundredth since 1/stall of its calls.
+    a tenth since 1/stall of its calls.
     """
     hits = Hits(seed, problem.budget)
     judge = Judge(problem, hits)
@@ -94,7 +94,7 @@ def run(
                 there = judge.gap(best)
             result = here if best is None else there
             judge.note(nfev, min(here, result), result)
-            if hits.gap < 0.99 * level:
+            if hits.gap < 0.9 * level:
                 improved, level = nfev, hits.gap
             if all(reached[place] < inf for place in goals):
                 hits.ended = "solved"

@@ -5,10 +5,11 @@ very instance, and the size of its optimum. A trial of a method on a problem:
 
 1. every q and mu with a ladder of eta, a seed or two, an eighth of the budget; ladders grow where the best is at an end;
 2. the best few for each tolerance again, with the whole budget and more seeds, and with eta to both sides;
-3. the best two for each tolerance with all seeds: their expected running time is the method's.
+3. the best two for each tolerance with all seeds and the whole budget: their expected running time is the method's.
 
 Runs stop where they cannot win: when they diverge, or are at 1.5 times the best expected running time of any
-method at the last tolerance. Methods that stay behind twice the best at 2. keep the number of that step.
+method at the last tolerance. A setting that stays behind the best in 2., or certainly will in 3., keeps the number
+it has then, and is marked as not whole; SZOHT's is always whole.
 With n = 1 all methods but FGZOHT only try what was good for it: most of them are the same then.
 """
 
@@ -133,11 +134,10 @@ class Race:
         return run(problem, seed=seed, **setting.trial(problem, self.method), **limits)
 
     def cap(self, share: float = 1.0) -> float:
-        """The calls after which a run cannot win any more."""
-        last = max(self.bars)
-        if last < inf:
-            return min(1.5 * last, self.problem.budget)
-        return max(share * self.problem.budget, 1.5 * max([b for b in self.bars if b < inf], default=0.0))
+        """The calls after which a run cannot win any more, or a share of the budget that shows the start."""
+        budget = self.problem.budget
+        near = max([1.5 * bar for bar in self.bars if 1.5 * bar < 0.5 * budget], default=0.0)
+        return min(1.5 * max(self.bars), max(near, share * budget))
 
     def best(self, tried: list[Tried], count: int) -> list[Tried]:
         """The best few for each tolerance."""
@@ -174,36 +174,13 @@ class Race:
     def search(self) -> dict[str, Any]:
         """All three steps; what is kept."""
         start = time.perf_counter()
-        tried = self.first()
-        mean = sum(h.seconds for t in tried for h in t.runs) / sum(len(t.runs) for t in tried)
-        more = min(self.seeds, 8 if mean < 0.03 else 3)
         second: dict[Setting, Tried] = {}
-        for one in self.best(tried, 3):
-            self._again(second, one.setting, more)
+        for one in self.best(self.first(), 3):
+            self._again(second, one.setting)
         for one in self.best(list(second.values()), 1):
             for factor in (0.58, 1.73):
-                self._again(second, replace(one.setting, step=one.setting.step * factor), more)
-        final: list[dict[str, Any]] = []
-        for place in GOALS:
-            for one in sorted(second.values(), key=lambda t: t.rank(place))[:2]:
-                value = ert(one.runs, place)
-                whole = value < inf and (value <= 2 * self.bars[place] or self.method == "szoht")
-                runs = one.runs
-                if whole:
-                    runs = [self.trial(one.setting, seed, goals=(place,)) for seed in range(self.seeds)]
-                    value = ert(runs, place)
-                    self.bars[place] = min(self.bars[place], value)
-                final.append(
-                    {
-                        "tolerance": TOLERANCES[place],
-                        "ert": value,
-                        "setting": asdict(one.setting),
-                        "eta": one.setting.eta(self.problem),
-                        "whole": whole,
-                        "calls": [h.either[place] for h in runs],
-                        "gap": max(h.gap for h in runs),
-                    }
-                )
+                self._again(second, replace(one.setting, step=one.setting.step * factor))
+        final = [self.final(one, place) for place in GOALS for one in self._ranked(second, place)[:2]]
         return {
             "problem": self.name,
             "method": self.method,
@@ -214,11 +191,42 @@ class Race:
             "final": final,
         }
 
-    def _again(self, second: dict[Setting, Tried], setting: Setting, seeds: int) -> None:
+    @staticmethod
+    def _ranked(tried: dict[Setting, Tried], place: int) -> list[Tried]:
+        return sorted(tried.values(), key=lambda one: one.rank(place))
+
+    def final(self, one: Tried, place: int) -> dict[str, Any]:
+        """A setting with all seeds at one tolerance, unless it is or gets clear that it cannot win."""
+        value, runs = ert(one.runs, place), one.runs
+        limit = inf if self.method == "szoht" else 1.5 * self.bars[place]
+        whole = value < inf and value <= 1.5 * limit
+        if whole:
+            runs = []
+            for seed in range(self.seeds):
+                runs.append(self.trial(one.setting, seed, goals=(place,)))
+                calls = [min(h.either[place], h.budget) for h in runs]
+                misses = sum(h.either[place] == inf for h in runs)
+                if sum(calls) > limit * (self.seeds - misses):  # were all others hits at no cost
+                    whole = False
+                    break
+            value = ert(runs, place)
+            if whole:
+                self.bars[place] = min(self.bars[place], value)
+        return {
+            "tolerance": TOLERANCES[place],
+            "ert": value,
+            "setting": asdict(one.setting),
+            "eta": one.setting.eta(self.problem),
+            "whole": whole,
+            "calls": [h.either[place] for h in runs],
+            "gap": max(h.gap for h in runs),
+        }
+
+    def _again(self, second: dict[Setting, Tried], setting: Setting) -> None:
         if setting not in second:
             cap = self.cap()
             runs: list[Hits] = []
-            for seed in range(seeds):
+            for seed in range(min(4, self.seeds)):
                 runs.append(self.trial(setting, seed, cap=cap, stall=10))
                 if runs[-1].ended == "diverged" and runs[-1].gap > 0.5:
                     break

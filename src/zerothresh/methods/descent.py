@@ -34,6 +34,9 @@ class Descent:
         self.at = self.theta
         self.gained = 0.0  # how much F has fallen so far, about
         self.tried = set[bytes]()  # supports that exchanges have tried
+        self.rows = np.empty((0, 0))  # the gradients of the components
+        self.local: Quasi | None = None  # the model that they make
+        self.lost = self.pause = 0  # how often in turn it was the worse one, and the rounds until it is tried again
 
     # What is asked for.
 
@@ -59,6 +62,9 @@ class Descent:
 
     def use(self, m: int) -> Asks:
         """Use the first m components."""
+        if m == self.m:
+            return
+        self.lost = self.pause = 0
         more = (yield from self.room.values([self.theta], self.order[self.m : m]))[0]
         self.values = np.concatenate([self.values, more])
         if self.m == self.room.n:
@@ -72,7 +78,30 @@ class Descent:
         if self.seen.central and room.box is None:
             other = yield from room.along(self.theta, C, -mu, self.of)
             slopes = 0.5 * (slopes + other.slopes(self.values))
+        self.rows = slopes
         return np.asarray(slopes.mean(axis=0))
+
+    def _bends(self) -> Asks:
+        """A model from the components: the curvature of each along its own gradient, by one more value (Gauss-Newton).
+
+        f_i(theta + s) is about f_i + g_i.s + kappa_i (g_i.s)^2 / 2: exact if f_i is a function of one score
+        that is quadratic, and good where a component has few scores, as the residual of a model has.
+        """
+        room, C, G = self.room, self.C, self.rows
+        norms = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
+        move = np.zeros((self.m, room.d))
+        move[:, C] = G / norms[:, None] * -max(self.seen.bend(room.d), self._mu())
+        points = room.inside(self.theta + move)
+        values = yield from room.each(points, self.of)
+        z = np.einsum("rc,rc->r", (points - self.theta)[:, C], G)
+        kappa = 2 * (values - self.values - z) / np.maximum(z * z, 1e-300)
+        kappa = np.where(np.isfinite(kappa) & (kappa > 0), kappa, 0.0)
+        A = (G * kappa[:, None]).T @ G / self.m
+        share = float(np.trace(A)) / C.size
+        if share > 0:
+            self.local = Quasi(room.d)
+            self.local.rescale(share)
+            self.local.B[np.ix_(C, C)] = A + 1e-3 * share * np.eye(C.size)
 
     def _mu(self) -> float:
         """The step of a difference: beside a large theta it must not be lost in rounding."""
@@ -125,6 +154,11 @@ class Descent:
                 self.quasi.learn(self.theta - self.at, g - self.g, C, self._blur())
             self.g, self.at = g, self.theta
             before = self.F
+            self.local = None
+            if self.m > 2 and self.m >= room.k and room.left > 3 * self.m:
+                self.pause -= 1
+                if self.pause < 0:
+                    yield from self._bends()
             yield from self._pick(g)
             if self.theta is not self.at:
                 yield from self._polish(30 if last else 8)
@@ -133,6 +167,9 @@ class Descent:
                 continue
             if not last:
                 return "more components are needed"
+            if self.local is None and self.lost and self.m >= room.k and self.pause >= 0:
+                self.pause = 0  # it may be right here
+                continue
             if self.theta is not self.at:
                 g = yield from self.gradient(C)
                 self.quasi.learn(self.theta - self.at, g - self.g, C, self._blur())
@@ -150,27 +187,47 @@ class Descent:
         return 2 * self.seen.noise / (self._mu() * math.sqrt(max(self.m, 1)))
 
     def _pick(self, g: Array) -> Asks:
-        """A step that may change the support: the minimiser of the model, damped until F falls."""
-        room, C, quasi = self.room, self.C, self.quasi
+        """A step that may change the support: to the minimiser of a model, damped until F falls."""
+        room, quasi = self.room, self.quasi
         if not quasi.scaled:
             yield from self._scale(g)
+        if self.local is not None:
+            trial = self._goal(self.local, g, 0.0)
+            if trial is not None and room.left >= 2 * self.m:
+                values = yield from self.value(trial)
+                other = self._goal(quasi, g, 0.0)
+                if other is not None and not np.array_equal(other, trial):
+                    others = yield from self.value(other)
+                    if float(others.mean()) < float(values.mean()):
+                        self.lost += 1
+                        self.pause = self.lost - 1
+                        trial, values = other, others
+                    else:
+                        self.lost, self.quasi = 0, self.local
+                if float(values.mean()) < self.F:
+                    self.take(trial, values)
+                    return
         damp = 0.0
         for _ in range(7):
-            if room.left < self.m:
-                return
-            trial = room.H(quasi.sparse(self.theta, g, C, room.k, room.constraint, damp))
-            move = (trial - self.theta)[C]
-            promised = -float(g @ move)
-            if not promised > 0 or np.array_equal(trial, self.theta):
+            trial = self._goal(self.quasi, g, damp)
+            if trial is None or room.left < self.m:
                 return
             values = yield from self.value(trial)
             fall = self.F - float(values.mean())
             if fall > 0:
                 self.take(trial, values)
                 return
-            bent = 2 * (promised - fall) / max(float(move @ move), 1e-300)  # curvature along the step
-            now = float(np.trace(quasi.B)) / room.d
+            move = (trial - self.theta)[self.C]
+            bent = 2 * (-float(g @ move) - fall) / max(float(move @ move), 1e-300)  # curvature along the step
+            now = float(np.trace(self.quasi.B)) / room.d
             damp = min(max(4 * damp, 0.5 * (bent / now - 1), 0.1), max(100 * damp, 10.0))
+
+    def _goal(self, model: Quasi, g: Array, damp: float) -> Array | None:
+        """The sparse minimiser of a model; None if it promises nothing."""
+        room = self.room
+        trial = room.H(model.sparse(self.theta, g, self.C, room.k, room.constraint, damp))
+        promised = -float(g @ (trial - self.theta)[self.C])
+        return trial if promised > 0 and not np.array_equal(trial, self.theta) else None
 
     def _scale(self, g: Array) -> Asks:
         """The curvature along the thresholded gradient, by one more value of each component."""
