@@ -58,7 +58,7 @@ def _extra(method: str, n: int) -> dict[str, Any]:
     if method in ("vr-szht", "sarah-szht"):
         return {"m": 10 if n <= 10 else n // 2}
     if method == "pm-szht":
-        return {"law": zt.FixedSize(max(1, n // 5))}
+        return {"law": zt.FixedSize(max(1, n // 3))}
     return {"p": 2} if method == "p-saga-szht" else {}
 
 
@@ -105,10 +105,14 @@ class Tried:
 class Race:
     """A method's search on a problem; ``bars`` are the best expected running times so far."""
 
-    def __init__(self, name: str, method: str, bars: list[float], hints: list[Setting], seeds: int = SEEDS) -> None:
+    def __init__(
+        self, name: str, method: str, bars: list[float], hits: list[float], hints: list[Setting], seeds: int
+    ) -> None:
         self.name, self.method, self.bars, self.hints, self.seeds = name, method, list(bars), hints, seeds
         self.problem = make(name, 0)
+        self.own = [inf] * len(TOLERANCES)
         self.made = 0
+        self.hits = list(hits)  # calls until a hit of the best settings
 
     def ladder(self) -> list[Setting]:
         """Where the search begins."""
@@ -133,31 +137,38 @@ class Race:
         self.made += 1
         return run(problem, seed=seed, **setting.trial(problem, self.method), **limits)
 
-    def cap(self, share: float = 1.0) -> float:
-        """The calls after which a run cannot win any more, or a share of the budget that shows the start."""
-        budget = self.problem.budget
-        near = max([1.5 * bar for bar in self.bars if 1.5 * bar < 0.5 * budget], default=0.0)
-        return min(1.5 * max(self.bars), max(near, share * budget))
+    def cap(self, share: float, times: float) -> float:
+        """Calls that show enough of a run: a share of the budget, or less if the best ones hit much earlier."""
+        late = max(self.hits) if max(self.hits) < inf else max([h for h in self.hits if h < inf], default=inf) * 4
+        return min(share * self.problem.budget, times * late, 1.5 * max(self.bars))
 
-    def best(self, tried: list[Tried], count: int) -> list[Tried]:
-        """The best few for each tolerance."""
-        chosen: dict[Setting, Tried] = {}
+    def learn(self, tried: Tried, place: int) -> None:
+        """Note when good runs hit."""
+        calls = sorted(h.either[place] for h in tried.runs if h.either[place] < inf)
+        if calls:
+            self.hits[place] = min(self.hits[place], calls[len(calls) // 2])
+
+    def best(self, tried: dict[Setting, Tried], count: int) -> dict[Setting, list[int]]:
+        """The best few for each tolerance, with the tolerances that they are good for."""
+        chosen: dict[Setting, list[int]] = {}
         for place in GOALS:
-            for one in sorted(tried, key=lambda t: t.rank(place))[:count]:
-                chosen[one.setting] = one
-        return list(chosen.values())
+            for one in self._ranked(tried, place)[:count]:
+                chosen.setdefault(one.setting, []).append(place)
+        return chosen
 
-    def first(self) -> list[Tried]:
+    def first(self) -> dict[Setting, Tried]:
         """The ladders, which grow at the ends."""
         known: dict[Setting, Tried] = {}
         waiting, grown = self.ladder(), 0
         while waiting:
             for setting in waiting:
                 if setting not in known:
-                    runs = [self.trial(setting, 0, cap=self.cap(1 / 8), stall=6)]
+                    runs = [self.trial(setting, 0, cap=self.cap(1 / 8, 4), stall=5)]
                     if runs[0].ended != "diverged":
-                        runs.append(self.trial(setting, 1, cap=self.cap(1 / 8), stall=6))
+                        runs.append(self.trial(setting, 1, cap=self.cap(1 / 8, 4), stall=5))
                     known[setting] = Tried(setting, runs)
+                    for place in GOALS:
+                        self.learn(known[setting], place)
             waiting = []
             for q, radius in {(s.q, s.radius) for s in known}:
                 line = sorted((s for s in known if (s.q, s.radius) == (q, radius)), key=lambda s: s.step)
@@ -169,17 +180,17 @@ class Race:
             waiting = [] if grown > 3 or (self.problem.n == 1 and self.method != "fgzoht") else sorted(
                 set(waiting), key=lambda s: (s.q, s.radius, s.step)
             )
-        return list(known.values())
+        return known
 
     def search(self) -> dict[str, Any]:
         """All three steps; what is kept."""
         start = time.perf_counter()
         second: dict[Setting, Tried] = {}
-        for one in self.best(self.first(), 3):
-            self._again(second, one.setting)
-        for one in self.best(list(second.values()), 1):
+        for setting, goals in self.best(self.first(), 3).items():
+            self._again(second, setting, goals)
+        for setting, goals in self.best(second, 1).items():
             for factor in (0.58, 1.73):
-                self._again(second, replace(one.setting, step=one.setting.step * factor))
+                self._again(second, replace(setting, step=setting.step * factor), goals)
         final = [self.final(one, place) for place in GOALS for one in self._ranked(second, place)[:2]]
         return {
             "problem": self.name,
@@ -198,20 +209,20 @@ class Race:
     def final(self, one: Tried, place: int) -> dict[str, Any]:
         """A setting with all seeds at one tolerance, unless it is or gets clear that it cannot win."""
         value, runs = ert(one.runs, place), one.runs
-        limit = inf if self.method == "szoht" else 1.5 * self.bars[place]
+        limit = 1.5 * (self.own[place] if self.method == "szoht" else min(self.bars[place], self.own[place]))
         whole = value < inf and value <= 1.5 * limit
         if whole:
-            runs = []
+            runs, spent, misses = [], 0.0, 0
             for seed in range(self.seeds):
-                runs.append(self.trial(one.setting, seed, goals=(place,)))
-                calls = [min(h.either[place], h.budget) for h in runs]
-                misses = sum(h.either[place] == inf for h in runs)
-                if sum(calls) > limit * (self.seeds - misses):  # were all others hits at no cost
+                runs.append(self.trial(one.setting, seed, goals=(place,), cap=limit * (self.seeds - misses) - spent))
+                spent += min(runs[-1].either[place], self.problem.budget)
+                misses += runs[-1].either[place] == inf
+                if spent > limit * (self.seeds - misses):  # were all others hits at no cost
                     whole = False
                     break
             value = ert(runs, place)
             if whole:
-                self.bars[place] = min(self.bars[place], value)
+                self.own[place] = min(self.own[place], value)
         return {
             "tolerance": TOLERANCES[place],
             "ert": value,
@@ -222,15 +233,16 @@ class Race:
             "gap": max(h.gap for h in runs),
         }
 
-    def _again(self, second: dict[Setting, Tried], setting: Setting) -> None:
+    def _again(self, second: dict[Setting, Tried], setting: Setting, goals: list[int]) -> None:
         if setting not in second:
-            cap = self.cap()
             runs: list[Hits] = []
             for seed in range(min(4, self.seeds)):
-                runs.append(self.trial(setting, seed, cap=cap, stall=10))
+                runs.append(self.trial(setting, seed, goals=goals, cap=self.cap(1.0, 10), stall=8))
                 if runs[-1].ended == "diverged" and runs[-1].gap > 0.5:
                     break
             second[setting] = Tried(setting, runs)
+            for place in goals:
+                self.learn(second[setting], place)
 
 
 def path_of(name: str, method: str) -> Path:
@@ -242,12 +254,12 @@ def path_of(name: str, method: str) -> Path:
 
 def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = print) -> dict[str, dict[str, Any]]:
     """What each method of the paper does on a problem: from the cache, or searched for now."""
-    bars, hints, results = [inf] * len(TOLERANCES), [], {}
+    bars, hits, hints, results = [inf] * len(TOLERANCES), [inf] * len(TOLERANCES), [], {}
     for method in METHODS:
         path = path_of(name, method)
         kept = json.loads(path.read_text()) if path.exists() and not again else None
         if kept is None or kept["seeds"] < seeds:
-            kept = Race(name, method, bars, hints, seeds).search()
+            kept = Race(name, method, bars, hits, hints, seeds).search()
             keep(path, kept)
             say(f"{name:22s} {method:12s} {kept['seconds']:6.1f} s {kept['runs']:4d} runs  " + _brief(kept))
         results[method] = kept
@@ -255,6 +267,7 @@ def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = p
             for one in kept["final"]:
                 if one["tolerance"] == tolerance and one["whole"]:
                     bars[place] = min(bars[place], one["ert"])
+                    hits[place] = min(hits[place], float(np.median([c for c in one["calls"] if c < inf])))
         if method == "fgzoht":
             hints = list(dict.fromkeys(Setting(**one["setting"]) for one in kept["final"]))
     return results

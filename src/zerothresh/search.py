@@ -94,6 +94,8 @@ def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
                 best_x, best_fun = point, value
     if isinstance(task.method, Program):
         fun = state.fun
+        if state.random and fun is not None:
+            best_x, best_fun = state.theta, fun
     return Search(
         state=state,
         round=search.round + 1,

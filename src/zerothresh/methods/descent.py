@@ -14,6 +14,7 @@ import numpy as np
 
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array
+from zerothresh.methods.index import Model
 from zerothresh.methods.look import Look
 from zerothresh.methods.program import Asks, Room
 from zerothresh.methods.quasi import Quasi
@@ -23,12 +24,15 @@ from zerothresh.plan import Indices, Probes
 class Descent:
     """Where the search is: theta, f_i there for the first components, the model."""
 
-    def __init__(self, room: Room, seen: Look, *, exchanges: int = 6) -> None:
+    def __init__(self, room: Room, seen: Look, *, exchanges: int = 6, known: Model | None = None) -> None:
         self.room, self.seen, self.exchanges = room, seen, exchanges
-        self.order = room.rng.subset(room.n, room.n)
+        self.order = room.rng.subset(room.n, room.n) if known is None else known.order
+        self.given = np.empty((0, 0)) if known is None else known.first  # gradients at the start, of the first
+        self.repeats = 1  # calls that a value is the mean of
+        self.coarse = 0.3 if seen.rough else 0.0  # a long difference step, as a share of theta; 0: a short one
         self.C = room.free()
         self.theta = room.theta
-        self.values = np.empty(0)  # of the first components in order
+        self.values = self.start = np.empty(0)  # f_i at theta, and at the start, of the first components in order
         self.quasi = Quasi(room.d)
         self.g = np.empty(0)  # the last gradient on all of C, and where it was
         self.at = self.theta
@@ -36,6 +40,7 @@ class Descent:
         self.tried = set[bytes]()  # supports that exchanges have tried
         self.rows = np.empty((0, 0))  # the gradients of the components
         self.local: Quasi | None = None  # the model that they make
+        self.kinked = False  # whether a step that promised much led nowhere
         self.lost = self.pause = 0  # how often in turn it was the worse one, and the rounds until it is tried again
 
     # What is asked for.
@@ -58,28 +63,52 @@ class Descent:
     @property
     def slack(self) -> float:
         """How much two means differ by noise."""
-        return 2 * self.seen.noise / math.sqrt(self.m)
+        return 2 * self.seen.noise / math.sqrt(self.m * self.repeats)
 
     def use(self, m: int) -> Asks:
         """Use the first m components."""
         if m == self.m:
             return
         self.lost = self.pause = 0
-        more = (yield from self.room.values([self.theta], self.order[self.m : m]))[0]
-        self.values = np.concatenate([self.values, more])
-        if self.m == self.room.n:
-            self.room.move(self.theta, self.F)
+        self._forget()
+        room, more = self.room, self.order[self.m : m]
+        start = room.theta0
+        if self.theta is start:
+            values = yield from room.values([start], more)
+            self.values = np.concatenate([self.values, values[0]])
+            self.start = self.values
+        else:  # are the new ones better here than at the start?
+            values = yield from room.values([self.theta, start], more)
+            self.start = np.concatenate([self.start, values[1]])
+            self.values = np.concatenate([self.values, values[0]])
+            if float(values[0].mean()) >= float(values[1].mean()) and self.F >= float(self.start.mean()):
+                self.theta, self.values = start, self.start  # no: it was a fit to a few
+            room.move(self.theta, self.F if self.m == room.n else None)
 
     def gradient(self, C: Indices) -> Generator[Probes, Answers, Array]:
         """The gradient on C at theta, by differences."""
-        room, mu = self.room, self._mu()
-        steps = yield from room.along(self.theta, C, mu, self.of)
-        slopes = steps.slopes(self.values)
-        if self.seen.central and room.box is None:
-            other = yield from room.along(self.theta, C, -mu, self.of)
-            slopes = 0.5 * (slopes + other.slopes(self.values))
-        self.rows = slopes
-        return np.asarray(slopes.mean(axis=0))
+        given = self.given
+        if self.theta is self.room.theta0 and given.shape[1:] == C.shape and 0 < len(given) <= self.m:
+            self.given = given[:0]  # gradients that are known are not asked for again
+            rest = slice(len(given), self.m)
+            if len(given) < self.m:
+                more = yield from self._slopes(C, self.of[rest], self.values[rest])
+                given = np.concatenate([given, more])
+            self.rows = given
+        else:
+            total = yield from self._slopes(C, self.of, self.values)
+            for _ in range(self.repeats - 1):
+                total = total + (yield from self._slopes(C, self.of, self.values))
+            self.rows = total / self.repeats
+        return np.asarray(self.rows.mean(axis=0))
+
+    def _slopes(self, C: Indices, of: Indices, base: Array) -> Generator[Probes, Answers, Array]:
+        slopes, _ = yield from self.room.slopes(self.theta, C, self._mu(), of, base, central=self._central)
+        return slopes
+
+    @property
+    def _central(self) -> bool:
+        return self.coarse > 0 or self.seen.central
 
     def _bends(self) -> Asks:
         """A model from the components: the curvature of each along its own gradient, by one more value (Gauss-Newton).
@@ -105,22 +134,26 @@ class Descent:
 
     def _mu(self) -> float:
         """The step of a difference: beside a large theta it must not be lost in rounding."""
-        return max(self.seen.mu, 1e-8 * float(np.abs(self.theta).max()))
+        size = float(np.abs(self.theta).max())
+        if self.coarse:
+            return self.coarse * (size or self.seen.length)
+        return max(self.seen.mu, 1e-8 * size)
 
     def price(self, size: int) -> int:
         """What a gradient on ``size`` coordinates costs."""
-        return self.m * size * (2 if self.seen.central and self.room.box is None else 1)
+        return self.repeats * self.m * size * (2 if self._central and self.room.box is None else 1)
 
     def value(self, theta: Array) -> Generator[Probes, Answers, Array]:
         """The values at another point."""
-        return (yield from self.room.values([theta], self.of))[0]
+        values = yield from self.room.values([theta] * self.repeats, self.of)
+        return np.asarray(values.mean(axis=0))
 
     def take(self, theta: Array, values: Array) -> None:
         """Go there."""
         self.gained += self.F - float(values.mean())
         self.theta, self.values = theta, values
-        if self.m == self.room.n or self.room.theta is self.room.theta0:
-            self.room.move(theta, self.F if self.m == self.room.n else None)
+        if self.m == self.room.n:
+            self.room.move(theta, self.F)
 
     # The search.
 
@@ -133,50 +166,86 @@ class Descent:
             words = yield from self.level()
             if self.m == room.n or room.left < self.m:
                 return words
-            m = min(room.n, 3 * self.m)
+            m = 3 * self.m if 4 * self.m < room.n else room.n
 
     def _first(self) -> int:
         """How many components to begin with: a few if there are many, fewer if the budget is small."""
         room = self.room
         afford = room.left / (4 * (self.C.size + 2))
         few = room.n if room.n <= 12 else max(4, math.ceil(room.n / 9))
-        return int(max(1, min(few, afford)))
+        return int(max(1, min(few, room.n, afford)))
 
     def level(self) -> Generator[Probes, Answers, str]:
         """Go down with the components in use."""
         room, C = self.room, self.C
         last = self.m == room.n
         while True:
-            if room.left < self.price(C.size) + self.m:
+            if room.left < self.price(C.size) + self.m * self.repeats:
                 return "the budget is spent"
-            g = yield from self.gradient(C)
-            if self.g.size and self.at is not self.theta:
-                self.quasi.learn(self.theta - self.at, g - self.g, C, self._blur())
-            self.g, self.at = g, self.theta
+            g = yield from self._look_around()
             before = self.F
             self.local = None
-            if self.m > 2 and self.m >= room.k and room.left > 3 * self.m:
+            if self.m > 2 and self.m >= room.k and room.left > 3 * self.m and not self.coarse:
                 self.pause -= 1
                 if self.pause < 0:
                     yield from self._bends()
             yield from self._pick(g)
             if self.theta is not self.at:
                 yield from self._polish(30 if last else 8)
-            gain = before - self.F
-            if gain > self._least(last):
+            if before - self.F > self._least(last):
                 continue
             if not last:
                 return "more components are needed"
-            if self.local is None and self.lost and self.m >= room.k and self.pause >= 0:
+            if self.local is None and self.lost and self.m >= room.k and self.pause >= 0 and not self.coarse:
                 self.pause = 0  # it may be right here
                 continue
-            if self.theta is not self.at:
-                g = yield from self.gradient(C)
-                self.quasi.learn(self.theta - self.at, g - self.g, C, self._blur())
-                self.g, self.at = g, self.theta
+            if (yield from self._finer()):
+                continue
+            if room.left < self.price(C.size) + self.m * self.repeats:
+                return "the budget is spent"
+            g = yield from self._look_around()
             better = yield from self._exchange(g)
-            if not better:
+            if not better and not (yield from self._surer()):
                 return "no exchange of a coordinate helps"
+
+    def _look_around(self) -> Generator[Probes, Answers, Array]:
+        """The gradient on all coordinates, unless it is known here."""
+        if not self.g.size or self.at is not self.theta:
+            g = yield from self.gradient(self.C)
+            if self.g.size:
+                self.quasi.learn(self.theta - self.at, g - self.g, self.C, self._blur())
+            self.g, self.at = g, self.theta
+        return self.g
+
+    def _forget(self) -> None:
+        """The gradient was measured by another rule."""
+        self.g = np.empty(0)
+
+    def _finer(self) -> Generator[Probes, Answers, bool]:
+        """Where F is not smooth: shorter difference steps, once long ones lead no further."""
+        if not self.coarse and self.kinked:  # slopes at a point say nothing here: look further
+            self.coarse, self.kinked = 0.3, False
+            self.room.say("the function has kinks: differences over longer steps")
+        elif self.coarse > 2e-3:
+            self.coarse /= 3
+        else:
+            return False
+        self._forget()
+        return True
+        yield
+
+    def _surer(self) -> Generator[Probes, Answers, bool]:
+        """Where values are random: means of more calls, once noise is all that is left."""
+        room = self.room
+        if not self.seen.random or room.left < 4 * self.repeats * self.m * (self.C.size + 4):
+            return False
+        self.repeats *= 4
+        room.say(f"noise is all that is left: each value is now the mean of {self.repeats}")
+        self.values = yield from self.value(self.theta)
+        room.move(self.theta, self.F if self.m == room.n else None)
+        self.tried.clear()
+        self._forget()
+        return True
 
     def _least(self, last: bool) -> float:
         """A gain that is not worth another round."""
@@ -184,7 +253,7 @@ class Descent:
 
     def _blur(self) -> float:
         """The noise of a slope."""
-        return 2 * self.seen.noise / (self._mu() * math.sqrt(max(self.m, 1)))
+        return 2 * self.seen.noise / (self._mu() * math.sqrt(max(self.m, 1) * self.repeats))
 
     def _pick(self, g: Array) -> Asks:
         """A step that may change the support: to the minimiser of a model, damped until F falls."""
@@ -205,7 +274,7 @@ class Descent:
                     else:
                         self.lost, self.quasi = 0, self.local
                 if float(values.mean()) < self.F:
-                    self.take(trial, values)
+                    yield from self._stretch(g, trial, values)
                     return
         damp = 0.0
         for _ in range(7):
@@ -215,12 +284,29 @@ class Descent:
             values = yield from self.value(trial)
             fall = self.F - float(values.mean())
             if fall > 0:
-                self.take(trial, values)
+                yield from self._stretch(g, trial, values)
                 return
             move = (trial - self.theta)[self.C]
             bent = 2 * (-float(g @ move) - fall) / max(float(move @ move), 1e-300)  # curvature along the step
             now = float(np.trace(self.quasi.B)) / room.d
             damp = min(max(4 * damp, 0.5 * (bent / now - 1), 0.1), max(100 * damp, 10.0))
+        self.kinked = not self.seen.random
+
+    def _stretch(self, g: Array, trial: Array, values: Array) -> Asks:
+        """Take a step that lowered F, and go on in its direction as long as that pays."""
+        room, C, start, length = self.room, self.C, self.theta, 1.0
+        straight = trial - start
+        fall = self.F - float(values.mean())
+        promised = -float(g @ straight[C])
+        while fall > 0.6 * length * promised and room.left >= self.m * self.repeats and length < 1e4:
+            length *= 2.5  # F falls almost as steeply as at the beginning
+            further = room.H(start + length * straight)
+            seen = yield from self.value(further)
+            more = self.F - float(seen.mean())
+            if not more > fall:
+                break
+            trial, values, fall = further, seen, more
+        self.take(trial, values)
 
     def _goal(self, model: Quasi, g: Array, damp: float) -> Array | None:
         """The sparse minimiser of a model; None if it promises nothing."""
@@ -242,11 +328,9 @@ class Descent:
         if size == 0 or room.left < self.m:
             self.quasi.scaled = True
             return
-        h = max(0.1 * self.seen.length, self._mu()) / size
+        h = max((1.0 if self.coarse else 0.1) * self.seen.length, self._mu()) / size
         point = room.inside(self.theta + h * along)
         values = yield from self.value(point)
-        if self.room.constraint.holds(point) and float(values.mean()) < self.F:
-            pass  # kept for the model alone: the next step is longer
         moved = point - self.theta
         length = float(moved @ moved)
         bent = 2 * (float(values.mean()) - self.F - float(whole @ moved)) / max(length, 1e-300)

@@ -76,6 +76,8 @@ class Model:
         self.theta = room.theta0
         self.values = np.empty(0)  # f_i at theta, of the first components
         self.noise = seen.noise
+        self.several = False  # whether components turned out to have more than one score
+        self.first = np.empty((0, 0))  # the gradients of the first components, if so
         self.curves = Curves(0)
         self.notes: list[tuple[Array, Array]] = []  # points with values that no curve knows yet
 
@@ -94,22 +96,17 @@ class Model:
         if known is None:
             known = (yield from room.values([room.theta0], of))[0]
         central = self.seen.central
-        steps = yield from room.along(room.theta0, C, self.seen.mu, of)
-        slopes = steps.slopes(known)
-        if central and room.box is None:
-            other = yield from room.along(room.theta0, C, -self.seen.mu, of)
-            slopes = 0.5 * (slopes + other.slopes(known))
+        rows, h = yield from room.slopes(room.theta0, C, self.seen.mu, of, known, central=central)
         self.f0 = np.concatenate([self.f0, known])
-        self.h = steps.h
-        rows = slopes
         if have == 0:
             ok = yield from self._isotropic(rows, of, known)
             if not ok:
+                self.several, self.first = True, rows
                 return False
         rows = rows - self.lam * room.theta0[C]
         bends = yield from self._bends(rows, of, known)
         if not central:
-            rows = rows - 0.5 * self.h * (bends[:, None] * rows**2 + self.lam)  # what forward differences add
+            rows = rows - 0.5 * h * (bends[:, None] * rows**2 + self.lam)  # what forward differences add
         slope = np.ones(of.size)
         norms = np.linalg.norm(rows, axis=1)
         self.typical = self.typical or float(np.median(norms))
@@ -178,8 +175,8 @@ class Model:
         w[C] = room.rng.normal(C.size)
         at = room.inside(room.theta0 + (self.seen.length / max(float(np.linalg.norm(w)), 1e-300)) * w)
         base = (yield from room.values([at], of))[0]
-        steps = yield from room.along(at, C, self.seen.mu, of)
-        rows = steps.slopes(base) - self.lam * at[C]
+        slopes, _ = yield from room.slopes(at, C, self.seen.mu, of, base)
+        rows = slopes - self.lam * at[C]
         z = rows @ (at - room.theta0)[C]
         change = base - known - 0.5 * self.lam * float(at @ at - room.theta0 @ room.theta0)
         bends = np.where(z != 0, 2 * (z - change) / np.where(z != 0, z * z, 1.0), 0.0)
@@ -323,7 +320,9 @@ class Model:
                 z = np.einsum("rc,rc->r", (points - room.theta0)[:, self.C], V)
                 curves.add(z, values - 0.5 * self.lam * np.einsum("rd,rd->r", points, points))
             if self.theta is not room.theta0:
-                curves.add(self.R[have:m] @ (self.theta - room.theta0)[self.C], self._flat(self.theta, self.values[have:m]))
+                curves.add(
+                    self.R[have:m] @ (self.theta - room.theta0)[self.C], self._flat(self.theta, self.values[have:m])
+                )
             self.curves.extend(curves)
         for theta, values in self.notes:
             if theta is not self.theta and values.size >= m:
@@ -465,8 +464,8 @@ class Model:
         m = min(n, max(64, 4 * self.C.size)) if small else min(n, max(16, k))
         tested = False
         while True:
-            if not (yield from self.learn(m)):
-                if not len(self.R):
+            if not ((yield from self.learn(min(m, 3))) and (yield from self.learn(m))):
+                if self.several:
                     return "components are not functions of one score"
                 return "the budget allows no more rows"
             size = k if m >= 3 * k or m == n else max(1, m // 3)
@@ -477,6 +476,7 @@ class Model:
                 wrong = yield from self._prediction(min(m, 5))
                 room.say(f"the slope of a component is predicted to {100 * wrong:.2g} %")
                 if wrong > 0.2:
+                    self.several, self.first = True, self.R + self.lam * room.theta0[self.C]
                     return "components are not functions of one score"
             if m == n:
                 break
@@ -563,10 +563,10 @@ class Model:
         room, m = self.room, len(self.full)
         every = room.free()
         of = self.order[m : len(self.R)]
-        steps = yield from room.along(room.theta0, more, self.seen.mu, of)
-        fresh = steps.slopes(self.f0[m : len(self.R)]) - self.lam * room.theta0[more]
+        slopes, h = yield from room.slopes(room.theta0, more, self.seen.mu, of, self.f0[m : len(self.R)])
+        fresh = slopes - self.lam * room.theta0[more]
         bends = self.kappa[m : len(self.R)]
-        fresh = fresh - 0.5 * steps.h * (bends[:, None] * fresh**2 + self.lam)
+        fresh = fresh - 0.5 * h * (bends[:, None] * fresh**2 + self.lam)
         columns = np.concatenate([self.full[:, np.searchsorted(every, more)], fresh])
         C = np.concatenate([self.C, more])
         place = np.argsort(C, kind="stable")

@@ -38,16 +38,17 @@ class Look:
 
     @property
     def mu(self) -> float:
-        """The step of a forward difference: 8^(1/4) sqrt(noise / curvature)."""
+        """The step of a difference: 8^(1/4) sqrt(noise / curvature) forward, more where noise calls for central ones."""
         if self.rough:
             return self.length
-        best = 1.68 * math.sqrt(self.noise / self.curvature) if self.curvature > 0 else self.length
+        factor = 4.0 if self.random else 1.68
+        best = factor * math.sqrt(self.noise / self.curvature) if self.curvature > 0 else self.length
         return min(max(best, 1e-7 * self.length), self.length)
 
     @property
     def central(self) -> bool:
         """Whether the noise calls for central differences."""
-        return not self.rough and self.mu > 0.02 * self.length
+        return not self.rough and (self.random or self.mu > 0.02 * self.length)
 
     def across(self, d: int) -> float:
         """The natural length along a component's gradient, which is shorter than along a random vector."""
@@ -66,7 +67,7 @@ class Look:
 
     def words(self) -> str:
         """The findings in a sentence."""
-        level = self.noise / max(self.value, 1e-300)
+        level = self.noise / self.value
         kind = "random noise" if self.random else "noise"
         shape = "not smooth" if self.rough else f"natural length {self.length:.1g}"
         return f"{kind} of {level:.0e} of the values, {shape}, difference step {self.mu:.1g}"
@@ -92,52 +93,95 @@ def ecnoise(values: Array) -> float:
 
 
 def look(room: Room) -> Generator[Probes, Answers, Look]:
-    """Look along a random direction from the start, at one component."""
-    theta, d = room.theta0, room.d
-    i = room.rng.integers(room.n, 1)
-    u = room.rng.normal(d)
-    free = np.ones(d, bool) if room.box is None else room.box.high > room.box.low
-    u = np.where(free, u, 0.0)
-    u /= max(float(np.linalg.norm(u)), 1e-300)
-    first = (yield from room.values([theta, theta], i))[:, 0]
-    f0, noise = float(first.mean()), abs(float(first[1] - first[0])) / math.sqrt(2)
-    random = noise > 0
-    if random:
-        more = (yield from room.values([theta] * 4, i))[:, 0]
-        every = np.concatenate([first, more])
-        f0, noise = float(every.mean()), float(every.std(ddof=1))
-    scale = max(1.0, float(np.abs(theta).max()))
-    h, size, at, a, b, before = 1e-4 * scale, abs(f0), 0.0, 0.0, 0.0, (0.0, 0.0)
-    rough, measured, votes = False, False, 0
-    for _ in range(9):
-        pair = (yield from room.values([room.inside(theta + h * u), room.inside(theta - h * u)], i))[:, 0]
-        size = max(size, float(np.abs(pair).max()))
-        floor = 4 * noise + 8 * _EPS * size
-        at, a, b = h, abs(float(pair[0] - pair[1])) / 2, abs(float(pair[0] + pair[1] - 2 * f0)) / 2
-        if before[1] > 10 * floor and a < 3 * before[1] and at > 20 * before[0]:
-            rough = True  # a longer step makes no more difference: a jump, and not a slope
-            break
-        before = at, a
-        if not (measured or random) and max(a, b) > floor:
-            measured = True
-            line = [room.inside(theta + (j * 1e-3 * h) * u) for j in range(1, _POINTS)]
-            near = (yield from room.values(line, i))[:, 0]
-            noise = ecnoise(np.concatenate([[f0], near]))
-            floor = 4 * noise + 8 * _EPS * size
-        if b <= floor:  # too short to see the curvature
-            h *= 30.0 if floor < a < 100 * floor else 1000.0
-        elif a <= floor or 0.03 * a <= b <= 3 * a:
-            break
-        elif b > 3 * a and votes < 2 and room.n > 1:  # too long, or a component that is stationary here: ask another
-            votes += 1
-            i = (i + 1) % room.n
-            f0 = float((yield from room.values([theta], i))[0, 0])
-        else:
-            h *= min(max(0.3 * a / b, 1e-4), 1000.0)
-        if h > 1e10 * scale:
-            break
-    flat = b <= 4 * noise + 8 * _EPS * size
-    if rough or (flat and a <= 4 * noise + 8 * _EPS * size):
-        return Look(max(noise, _EPS * size, 1e-300), random, scale, 0.0, max(size, 1e-300), rough=True)
-    length = at if flat or a == 0 else at * min(max(a / b, 0.3), 30.0)
-    return Look(max(noise, _EPS * size, 1e-300), random, length, 2 * b / at**2, max(size, 1e-300), rough=False)
+    """Look along a random direction from the start, at one component (at another one if that tells too little)."""
+    return (yield from _Looking(room).search())
+
+
+class _Looking:
+    """What is known while looking."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.theta = room.theta0
+        self.i = room.rng.integers(room.n, 1)
+        u = room.rng.normal(room.d)
+        if room.box is not None:
+            u = np.where(room.box.high > room.box.low, u, 0.0)
+        self.u = u / max(float(np.linalg.norm(u)), 1e-300)
+        self.scale = max(1.0, float(np.abs(self.theta).max()))
+        self.noise, self.random, self.size, self.f0 = 0.0, False, 0.0, 0.0
+
+    def at(self, *steps: float) -> Generator[Probes, Answers, Array]:
+        """Values at steps along the direction."""
+        points = [self.room.inside(self.theta + step * self.u) if step else self.theta for step in steps]
+        values = (yield from self.room.values(points, self.i))[:, 0]
+        self.size = max(self.size, float(np.abs(values).max()))
+        return values
+
+    @property
+    def floor(self) -> float:
+        """Differences below this are noise."""
+        return 4 * self.noise + 8 * _EPS * self.size
+
+    def repeat(self, step: float, known: Array) -> Generator[Probes, Answers, bool]:
+        """Whether a value is another one when it is asked for again; then how much values scatter."""
+        again = yield from self.at(*([step] * max(1, 2 - known.size)))
+        every = np.concatenate([known, again])
+        if every.max() == every.min():
+            return False
+        more = yield from self.at(*([step] * 4))
+        every = np.concatenate([every, more])
+        self.random, self.noise = True, max(self.noise, float(every.std(ddof=1)))
+        return True
+
+    def search(self) -> Generator[Probes, Answers, Look]:
+        first = yield from self.at(0.0)
+        self.f0 = float(first[0])
+        yield from self.repeat(0.0, first)
+        found = yield from self._length()
+        if not self.random and found.length > 0:
+            there = yield from self.at(found.length)
+            if (yield from self.repeat(found.length, there)):  # noise that does not show at the start
+                found = yield from self._length()
+        return found
+
+    def _length(self) -> Generator[Probes, Answers, Look]:
+        """Lengthen and shorten a step until slope and curvature both show."""
+        h, at, a, b, before = 1e-4 * self.scale, 0.0, 0.0, 0.0, (0.0, 0.0)
+        measured, votes = self.random, 0
+        for _ in range(9):
+            pair = yield from self.at(h, -h)
+            at, a, b = h, abs(float(pair[0] - pair[1])) / 2, abs(float(pair[0] + pair[1] - 2 * self.f0)) / 2
+            if before[1] > 10 * self.floor and a < 3 * before[1] and at > 20 * before[0]:
+                return self._rough()  # a longer step makes no more difference: a jump, and not a slope
+            before = at, a
+            if not measured and max(a, b) > self.floor:
+                measured = True
+                line = yield from self.at(*(j * 1e-3 * h for j in range(1, _POINTS)))
+                self.noise = ecnoise(np.concatenate([[self.f0], line]))
+            if b <= self.floor:  # too short to see the curvature
+                h *= 30.0 if self.floor < a < 100 * self.floor else 1000.0
+            elif a <= self.floor or 0.03 * a <= b <= 3 * a:
+                break
+            elif (
+                b > 3 * a and votes < 2 and self.room.n > 1
+            ):  # too long, or a component that is stationary: another one
+                votes += 1
+                self.i = (self.i + 1) % self.room.n
+                self.f0 = float((yield from self.at(0.0))[0])
+            else:
+                h *= min(max(0.3 * a / b, 1e-4), 1000.0)
+            if h > 1e10 * self.scale:
+                break
+        flat = b <= self.floor
+        if flat and a <= self.floor:
+            return self._rough()
+        length = at if flat or a == 0 else at * min(max(a / b, 0.3), 30.0)
+        return self._found(length, 2 * b / at**2, rough=False)
+
+    def _rough(self) -> Look:
+        return self._found(self.scale, 0.0, rough=True)
+
+    def _found(self, length: float, curvature: float, *, rough: bool) -> Look:
+        noise = max(self.noise, _EPS * self.size, 1e-300)
+        return Look(noise, self.random, length, curvature, max(abs(self.f0), 1e-300), rough)

@@ -12,7 +12,6 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zerothresh.directions import Block, SparseBlock, draw
 from zerothresh.estimate import Answers
@@ -70,6 +69,12 @@ class Script:
         """F at the iterate, if it is known."""
         found = self.__dict__.get("_live")
         return None if found is None or found.length != self.values.size else found.room.fun
+
+    @property
+    def random(self) -> bool:
+        """Whether the lowest value seen proves nothing, and the iterate is the answer."""
+        found = self.__dict__.get("_live")
+        return found is not None and found.room.random
 
     @property
     def remarks(self) -> tuple[tuple[int, str], ...]:
@@ -166,6 +171,7 @@ class Room:
         self.estimator = setting.estimator
         self.round = self.used = 0
         self.fun: float | None = None  # F at the iterate
+        self.random = False  # whether values are random, so that the lowest one seen proves nothing
         self.remarks: list[tuple[int, str]] = []
         self._setting = setting
         self._constraint = setting.constraint
@@ -236,12 +242,42 @@ class Room:
         answers = yield Probes.values(points, of)
         return answers.values
 
-    def along(self, theta: Array, chosen: Indices, h: float, of: Indices) -> Generator[Probes, Answers, Steps]:
-        """f_i(theta + h_j e_j) for chosen coordinates, with steps turned and shortened to stay within bounds."""
+    def slopes(
+        self, theta: Array, chosen: Indices, h: float, of: Indices, base: Array, *, central: bool = False
+    ) -> Generator[Probes, Answers, tuple[Array, Array]]:
+        """(f_i(theta + h_j e_j) - f_i(theta)) / h_j, (components, coordinates), and the steps h_j.
+
+        ``base`` are the f_i(theta). Steps are turned and shortened to stay within bounds. A change that is
+        out of all proportion is asked for once more: a value that comes once and not again is an outlier.
+        """
         steps = self.steps_inside(theta, chosen, h)
         block = SparseBlock.coordinates(self.d, chosen, steps)
         answers = yield Probes.around(theta, block, 1.0, chosen.size, of)
-        return Steps(steps, answers.moved)
+        changes = yield from self._once_more(theta, chosen, steps, of, base, answers.moved - base[:, None])
+        slopes = changes / steps
+        if central and self.box is None:
+            back = SparseBlock.coordinates(self.d, chosen, -steps)
+            answers = yield Probes.around(theta, back, 1.0, chosen.size, of)
+            others = yield from self._once_more(theta, chosen, -steps, of, base, answers.moved - base[:, None])
+            slopes = 0.5 * (slopes - others / steps)
+        return slopes, steps
+
+    def _once_more(
+        self, theta: Array, chosen: Indices, steps: Array, of: Indices, base: Array, changes: Array
+    ) -> Generator[Probes, Answers, Array]:
+        """Ask again for the few changes that are a thousand times the usual one."""
+        size = np.abs(changes)
+        usual = np.median(size, axis=1, keepdims=True)
+        odd = (size > 1e3 * usual) & (size > 1e-3 * np.abs(base[:, None])) & (usual > 0)
+        if not odd.any() or 4 * odd.sum() > max(odd.size, 8):
+            return changes
+        rows, columns = np.nonzero(odd)
+        points = np.repeat(theta[None], rows.size, axis=0)
+        points[np.arange(rows.size), chosen[columns]] += steps[columns]
+        again = (yield from self.each(points, of[rows])) - base[rows]
+        out = changes.copy()
+        out[rows, columns] = np.where(np.abs(again) < size[rows, columns], again, changes[rows, columns])
+        return out
 
     def steps_inside(self, theta: Array, chosen: Indices, h: float) -> Array:
         """A step of length h for each coordinate, in a direction where there is room."""
@@ -268,15 +304,3 @@ class Room:
         if box is None:
             return np.arange(self.d)
         return np.flatnonzero(box.high > box.low)
-
-
-@dataclasses.dataclass(frozen=True)
-class Steps:
-    """Values after steps along coordinates."""
-
-    h: Array  # (coordinates,), signed
-    values: NDArray[np.float64]  # (components, coordinates)
-
-    def slopes(self, base: Array) -> Array:
-        """(f_i(theta + h_j e_j) - f_i(theta)) / h_j."""
-        return np.asarray((self.values - base[:, None]) / self.h)

@@ -1,0 +1,32 @@
+"""Auto: look first, choose, check, and choose again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zerothresh.methods.base import register
+from zerothresh.methods.descent import Descent
+from zerothresh.methods.index import Model, affordable
+from zerothresh.methods.look import look
+from zerothresh.methods.program import Asks, Program, Room
+
+
+@register("auto")
+@dataclass(frozen=True)
+class Auto(Program):
+    """No learning rate, no mu, no q: a dozen calls tell what the black box is like, and which method fits it.
+
+    >>> Auto()
+    Auto()
+    """
+
+    def search(self, room: Room) -> Asks:
+        seen = yield from look(room)
+        room.say(seen.words())
+        room.random = seen.random
+        known = None
+        if room.n > 2 and not seen.rough and affordable(room):
+            known = Model(room, seen)
+            room.say("index: " + (yield from known.search()))
+        descent = Descent(room, seen, known=known)
+        room.say("htp: " + (yield from descent.search()))
