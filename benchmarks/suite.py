@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import zerothresh as zt
 from objectives import (
     Absolute,
     Array,
@@ -34,7 +33,9 @@ from objectives import (
     Squared,
     TwoScores,
 )
-from optima import optimum
+from optima import mark, optimum
+
+import zerothresh as zt
 from zerothresh.problems.ridge import standardise
 
 
@@ -212,7 +213,7 @@ def _attack(seed: int, n: int = 10) -> Attack:
     W, b, V, c = layers
     right = (np.tanh(images @ W + b) @ V + c).argmax(axis=1) == labels
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(np.flatnonzero(right & (labels == seed % 10)), n, replace=False)
+    chosen = rng.choice(np.flatnonzero(right), n, replace=False)
     return Attack(images[chosen], labels[chosen], layers, kappa=0.0)
 
 
@@ -232,8 +233,8 @@ def _digits() -> tuple[Array, Indices]:
 
 
 @lru_cache(1)
-def _trained(hidden: int = 32, steps: int = 200) -> tuple[Array, Array, Array, Array]:
-    """A net for the digits, trained by Adam from a seed."""
+def _trained(hidden: int = 32, steps: int = 300) -> tuple[Array, Array, Array, Array]:
+    """A net for the digits, trained by Adam from a seed; a fifth of the pixels is spoilt, so that it can stand some."""
     images, labels = _digits()
     rng = np.random.default_rng(0)
     layers = [0.2 * rng.standard_normal((64, hidden)), np.zeros(hidden)]
@@ -241,14 +242,15 @@ def _trained(hidden: int = 32, steps: int = 200) -> tuple[Array, Array, Array, A
     first, second = [np.zeros_like(p) for p in layers], [np.zeros_like(p) for p in layers]
     for step in range(1, steps + 1):
         W, b, V, c = layers
-        active = np.tanh(images @ W + b)
+        seen = np.where(rng.random(images.shape) < 0.2, rng.random(images.shape).round(), images)
+        active = np.tanh(seen @ W + b)
         logits = active @ V + c
         chance = np.exp(logits - logits.max(axis=1, keepdims=True))
         chance /= chance.sum(axis=1, keepdims=True)
         chance[np.arange(len(labels)), labels] -= 1
         chance /= len(labels)
         back = chance @ V.T * (1 - active**2)
-        slopes = [images.T @ back, back.sum(axis=0), active.T @ chance, chance.sum(axis=0)]
+        slopes = [seen.T @ back, back.sum(axis=0), active.T @ chance, chance.sum(axis=0)]
         for p, g, m, v in zip(layers, slopes, first, second, strict=True):
             m += 0.1 * (g - m)
             v += 0.001 * (g * g - v)
@@ -309,3 +311,10 @@ def make(name: str, seed: int = 0) -> Instance:
     recipe = RECIPES[name]
     objective = _objective(name, 0 if recipe.fixed else seed)
     return Instance(name, seed, objective, recipe.k, recipe.budget, recipe.structure, **recipe.noise)
+
+
+@lru_cache(64)
+def full_name(name: str) -> str:
+    """A name for files, which other data, k, budget or noise do not have."""
+    recipe = RECIPES[name]
+    return f"{name}-{mark(make(name).objective, recipe.k, recipe.budget, recipe.noise)}"

@@ -10,8 +10,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import zerothresh as zt
 from suite import Instance
+
+import zerothresh as zt
 
 TOLERANCES = (1e-2, 1e-3, 1e-6)
 _CHUNK = 4096  # points that are made at once

@@ -3,7 +3,7 @@
 Learning rates and mu are in units that no user knows: 1/L with L the largest curvature of the exact F of the
 very instance, and the size of its optimum. A trial of a method on a problem:
 
-1. every q and mu with a ladder of eta, a seed or two, an eighth of the budget; ladders grow where the best is at an end;
+1. every q and mu with a ladder of eta, two seeds, an eighth of the budget; a ladder grows where the best is at an end;
 2. the best few for each tolerance again, with the whole budget and more seeds, and with eta to both sides;
 3. the best two for each tolerance with all seeds and the whole budget: their expected running time is the method's.
 
@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zerothresh as zt
 from objectives import Auc, Linear, Minibatch
 from optima import CACHE, keep, mark
-from suite import RECIPES, Instance, make
+from suite import Instance, full_name, make
 from tracker import TOLERANCES, Hits, ert, run
+
+import zerothresh as zt
 
 SEEDS = 8
 METHODS = ("fgzoht", "szoht", "saga-szht", "sarah-szht", "vr-szht", "lsvrg-szht", "p-saga-szht", "pm-szht")
@@ -177,9 +178,9 @@ class Race:
                     waiting += [replace(top, step=top.step / 3)] if top is line[0] else []
                     waiting += [replace(top, step=top.step * 3)] if top is line[-1] else []
             grown += 1
-            waiting = [] if grown > 3 or (self.problem.n == 1 and self.method != "fgzoht") else sorted(
-                set(waiting), key=lambda s: (s.q, s.radius, s.step)
-            )
+            if grown > 3 or (self.problem.n == 1 and self.method != "fgzoht"):
+                break
+            waiting = sorted(set(waiting), key=lambda s: (s.q, s.radius, s.step))
         return known
 
     def search(self) -> dict[str, Any]:
@@ -246,10 +247,8 @@ class Race:
 
 
 def path_of(name: str, method: str) -> Path:
-    """Where a method's best on a problem is kept; other data have another name."""
-    problem = make(name, 0)
-    recipe = RECIPES[name]
-    return CACHE / "paper" / f"{name}-{mark(problem.objective, recipe.k, recipe.budget, recipe.noise)}" / f"{method}.json"
+    """Where a method's best on a problem is kept."""
+    return CACHE / "paper" / full_name(name) / f"{method}.json"
 
 
 def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = print) -> dict[str, dict[str, Any]]:
@@ -273,11 +272,18 @@ def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = p
     return results
 
 
-def best_of(kept: dict[str, Any], tolerance: float) -> dict[str, Any]:
-    """A method's best at a tolerance."""
-    return min((one for one in kept["final"] if one["tolerance"] == tolerance), key=lambda one: one["ert"])
+def kept(name: str) -> dict[str, dict[str, Any]]:
+    """What the cache has of a problem."""
+    paths = {method: path_of(name, method) for method in METHODS}
+    return {method: json.loads(path.read_text()) for method, path in paths.items() if path.exists()}
+
+
+def best_of(kept: dict[str, Any], tolerance: float, *, whole: bool = True) -> dict[str, Any] | None:
+    """A method's best at a tolerance, of those with all seeds."""
+    fit = [one for one in kept["final"] if one["tolerance"] == tolerance and (one["whole"] or not whole)]
+    return min(fit, key=lambda one: one["ert"], default=None)
 
 
 def _brief(kept: dict[str, Any]) -> str:
-    tops = [best_of(kept, tolerance) for tolerance in TOLERANCES]
-    return "  ".join(f"{top['ert']:.4g} (q {top['setting']['q']}, eta {top['eta']:.3g})" for top in tops)
+    tops = [best_of(kept, tolerance, whole=False) for tolerance in TOLERANCES]
+    return "  ".join(f"{top['ert']:.4g} (q {top['setting']['q']}, eta {top['eta']:.3g})" for top in tops if top)

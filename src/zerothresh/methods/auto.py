@@ -25,7 +25,7 @@ class Auto(Program):
         room.say(seen.words())
         room.random = seen.random
         known = None
-        if room.n > 2 and not seen.rough and affordable(room):
+        if room.n > 2 and not (seen.rough or seen.kink) and affordable(room):
             known = Model(room, seen)
             room.say("index: " + (yield from known.search()))
         descent = Descent(room, seen, known=known)

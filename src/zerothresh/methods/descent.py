@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,7 +30,10 @@ class Descent:
         self.order = room.rng.subset(room.n, room.n) if known is None else known.order
         self.given = np.empty((0, 0)) if known is None else known.first  # gradients at the start, of the first
         self.repeats = 1  # calls that a value is the mean of
-        self.coarse = 0.3 if seen.rough else 0.0  # a long difference step, as a share of theta; 0: a short one
+        self.width = 1.0  # how much longer difference steps are than the first look said; 1 unless values are random
+        self.clear = np.inf  # how far the last gradient stands out of the noise
+        self.narrowed = 0  # how often in turn steps were shortened
+        self.coarse = 1.0 if seen.kink else 0.3 if seen.rough else 0.0  # a long difference step, as a share of theta; 0: a short one
         self.C = room.free()
         self.theta = room.theta
         self.values = self.start = np.empty(0)  # f_i at theta, and at the start, of the first components in order
@@ -137,7 +141,7 @@ class Descent:
         size = float(np.abs(self.theta).max())
         if self.coarse:
             return self.coarse * (size or self.seen.length)
-        return max(self.seen.mu, 1e-8 * size)
+        return max(self.width * self.seen.mu, 1e-8 * size)
 
     def price(self, size: int) -> int:
         """What a gradient on ``size`` coordinates costs."""
@@ -171,7 +175,7 @@ class Descent:
     def _first(self) -> int:
         """How many components to begin with: a few if there are many, fewer if the budget is small."""
         room = self.room
-        afford = room.left / (4 * (self.C.size + 2))
+        afford = room.left / (8 * (self.C.size + 2) * (2 if self._central else 1))
         few = room.n if room.n <= 12 else max(4, math.ceil(room.n / 9))
         return int(max(1, min(few, room.n, afford)))
 
@@ -193,6 +197,7 @@ class Descent:
             if self.theta is not self.at:
                 yield from self._polish(30 if last else 8)
             if before - self.F > self._least(last):
+                self.narrowed = 0
                 continue
             if not last:
                 return "more components are needed"
@@ -211,11 +216,29 @@ class Descent:
     def _look_around(self) -> Generator[Probes, Answers, Array]:
         """The gradient on all coordinates, unless it is known here."""
         if not self.g.size or self.at is not self.theta:
+            if self.seen.random:
+                yield from self._listen()
             g = yield from self.gradient(self.C)
+            while self.seen.random:  # longer steps, if noise is all that shows
+                self.clear = float(np.linalg.norm(g)) / (self._blur() * math.sqrt(self.C.size))
+                if self.clear > 3 or self.width > 1e3 or self.room.left < 4 * self.price(self.C.size):
+                    break
+                self.width *= 4
+                g = yield from self.gradient(self.C)
             if self.g.size:
                 self.quasi.learn(self.theta - self.at, g - self.g, self.C, self._blur())
             self.g, self.at = g, self.theta
         return self.g
+
+    def _listen(self) -> Asks:
+        """The noise at theta: it may be another one than at the start."""
+        four = yield from self.room.values([self.theta] * 4, self.of)
+        noise = float(np.sqrt(four.var(axis=0, ddof=1).mean()))
+        if noise > 0:
+            self.seen = replace(self.seen, noise=noise)
+        share = 4 / (4 + self.repeats)
+        self.values = share * four.mean(axis=0) + (1 - share) * self.values
+        self.room.move(self.theta, self.F if self.m == self.room.n else None)
 
     def _forget(self) -> None:
         """The gradient was measured by another rule."""
@@ -226,6 +249,9 @@ class Descent:
         if not self.coarse and self.kinked:  # slopes at a point say nothing here: look further
             self.coarse, self.kinked = 0.3, False
             self.room.say("the function has kinks: differences over longer steps")
+        elif self.seen.random and not self.coarse and self.clear > 6 and self.narrowed < 4:
+            self.width /= 5  # the noise is not what misleads
+            self.narrowed += 1
         elif self.coarse > 2e-3:
             self.coarse /= 3
         else:

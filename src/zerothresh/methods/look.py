@@ -35,6 +35,7 @@ class Look:
     curvature: float  # second derivative of a component along a random unit vector
     value: float  # size of the values
     rough: bool  # not smooth at any length: steps or plateaus
+    kink: bool  # slopes to both sides of the start differ
 
     @property
     def mu(self) -> float:
@@ -70,6 +71,7 @@ class Look:
         level = self.noise / self.value
         kind = "random noise" if self.random else "noise"
         shape = "not smooth" if self.rough else f"natural length {self.length:.1g}"
+        shape += ", a kink at the start" if self.kink else ""
         return f"{kind} of {level:.0e} of the values, {shape}, difference step {self.mu:.1g}"
 
 
@@ -109,79 +111,90 @@ class _Looking:
             u = np.where(room.box.high > room.box.low, u, 0.0)
         self.u = u / max(float(np.linalg.norm(u)), 1e-300)
         self.scale = max(1.0, float(np.abs(self.theta).max()))
-        self.noise, self.random, self.size, self.f0 = 0.0, False, 0.0, 0.0
+        self.noise = 0.0  # of a single value
+        self.random = False
+        self.means = 1  # calls that a value is the mean of, once values are random
+        self.size = self.f0 = 0.0
 
     def at(self, *steps: float) -> Generator[Probes, Answers, Array]:
         """Values at steps along the direction."""
         points = [self.room.inside(self.theta + step * self.u) if step else self.theta for step in steps]
-        values = (yield from self.room.values(points, self.i))[:, 0]
+        values = (yield from self.room.values(points * self.means, self.i))[:, 0].reshape(self.means, -1)
         self.size = max(self.size, float(np.abs(values).max()))
-        return values
+        if self.means > 1:
+            self.noise = float(np.sqrt(values.var(axis=0, ddof=1).mean()))
+        return np.asarray(values.mean(axis=0))
 
     @property
     def floor(self) -> float:
         """Differences below this are noise."""
-        return 4 * self.noise + 8 * _EPS * self.size
-
-    def repeat(self, step: float, known: Array) -> Generator[Probes, Answers, bool]:
-        """Whether a value is another one when it is asked for again; then how much values scatter."""
-        again = yield from self.at(*([step] * max(1, 2 - known.size)))
-        every = np.concatenate([known, again])
-        if every.max() == every.min():
-            return False
-        more = yield from self.at(*([step] * 4))
-        every = np.concatenate([every, more])
-        self.random, self.noise = True, max(self.noise, float(every.std(ddof=1)))
-        return True
+        share = 8 / math.sqrt(self.means) if self.random else 4
+        return share * self.noise + 8 * _EPS * self.size
 
     def search(self) -> Generator[Probes, Answers, Look]:
-        first = yield from self.at(0.0)
-        self.f0 = float(first[0])
-        yield from self.repeat(0.0, first)
+        pair = yield from self.at(0.0, 0.0)
+        self.f0 = float(pair[0])
+        if pair[0] != pair[1]:
+            self._is_random()
+        if self.random:
+            self.f0 = float((yield from self.at(0.0))[0])
         found = yield from self._length()
-        if not self.random and found.length > 0:
-            there = yield from self.at(found.length)
-            if (yield from self.repeat(found.length, there)):  # noise that does not show at the start
+        if not self.random:
+            pair = yield from self.at(found.length, found.length)
+            if pair[0] != pair[1]:  # noise that does not show at the start
+                self._is_random()
                 found = yield from self._length()
         return found
 
+    def _is_random(self) -> None:
+        self.random = True
+        self.means = 4
+
     def _length(self) -> Generator[Probes, Answers, Look]:
         """Lengthen and shorten a step until slope and curvature both show."""
-        h, at, a, b, before = 1e-4 * self.scale, 0.0, 0.0, 0.0, (0.0, 0.0)
-        measured, votes = self.random, 0
-        for _ in range(9):
-            pair = yield from self.at(h, -h)
-            at, a, b = h, abs(float(pair[0] - pair[1])) / 2, abs(float(pair[0] + pair[1] - 2 * self.f0)) / 2
-            if before[1] > 10 * self.floor and a < 3 * before[1] and at > 20 * before[0]:
+        h, straight, votes, before = 1e-4 * self.scale, 0.0, 0, (0.0, 0.0)
+        measured = self.random
+        for _ in range(14):
+            four = yield from self.at(h, 2 * h, -h, -2 * h)  # side by side: there may be a kink at the start
+            ones, twos = four[[0, 2]], four[[1, 3]]
+            a, b = float(np.abs(ones - self.f0).max()), float(np.abs(twos - 2 * ones + self.f0).max())
+            if before[1] > 10 * self.floor and a < 3 * before[1] and h > 20 * before[0]:
                 return self._rough()  # a longer step makes no more difference: a jump, and not a slope
-            before = at, a
+            before = h, a
             if not measured and max(a, b) > self.floor:
                 measured = True
                 line = yield from self.at(*(j * 1e-3 * h for j in range(1, _POINTS)))
                 self.noise = ecnoise(np.concatenate([[self.f0], line]))
             if b <= self.floor:  # too short to see the curvature
-                h *= 30.0 if self.floor < a < 100 * self.floor else 1000.0
-            elif a <= self.floor or 0.03 * a <= b <= 3 * a:
+                straight = h if a > self.floor else 0.0
+                h *= 10.0 if a > self.floor or self.random else 1000.0
+                if h > 1e10 * self.scale:
+                    return self._rough() if a <= self.floor else self._found(self.scale, 0.0)
+            elif straight and not self.random:  # a line up to there: a kink lies between
+                return self._found(math.sqrt(straight * h), 0.3 * a / h / math.sqrt(straight * h))
+            elif a <= self.floor or 0.03 * a <= b <= 1.2 * a or self.random:
                 break
-            elif (
-                b > 3 * a and votes < 2 and self.room.n > 1
-            ):  # too long, or a component that is stationary: another one
+            elif b > 1.2 * a and votes < 2 and self.room.n > 1:  # too long, or a component that is stationary
                 votes += 1
                 self.i = (self.i + 1) % self.room.n
                 self.f0 = float((yield from self.at(0.0))[0])
             else:
                 h *= min(max(0.3 * a / b, 1e-4), 1000.0)
-            if h > 1e10 * self.scale:
+        length = h * min(max(a / max(b, 1e-300), 0.3), 1.0 if self.random else 30.0)
+        bent = abs(float(ones.sum()) - 2 * self.f0)
+        kink = bent > 5 * b + 4 * self.floor and bent > 0.2 * a
+        for _ in range(4 if kink else 0):  # how far one has to go until nothing changes any more
+            far = yield from self.at(10 * h, -10 * h)
+            further = float(np.abs(far - self.f0).max())
+            if further < 3 * a:
+                length = h
                 break
-        flat = b <= self.floor
-        if flat and a <= self.floor:
-            return self._rough()
-        length = at if flat or a == 0 else at * min(max(a / b, 0.3), 30.0)
-        return self._found(length, 2 * b / at**2, rough=False)
+            h, a, b = 10 * h, further, 10 * b
+        return self._found(length, b / h**2, kink=kink)
 
     def _rough(self) -> Look:
         return self._found(self.scale, 0.0, rough=True)
 
-    def _found(self, length: float, curvature: float, *, rough: bool) -> Look:
+    def _found(self, length: float, curvature: float, *, rough: bool = False, kink: bool = False) -> Look:
         noise = max(self.noise, _EPS * self.size, 1e-300)
-        return Look(noise, self.random, length, curvature, max(abs(self.f0), 1e-300), rough)
+        return Look(noise, self.random, length, curvature, max(abs(self.f0), 1e-300), rough, kink)
