@@ -195,7 +195,7 @@ def _auc(seed: int, half: int = 60, d: int = 20) -> Auc:
 def _net(seed: int, n: int = 50, inputs: int = 8, hidden: int = 5) -> Net:
     rng = np.random.default_rng(seed)
     out = rng.choice([-1.0, 1.0], hidden) * rng.uniform(0.5, 1.5, hidden)
-    teacher = _sparse(rng, inputs * hidden, 8, 0.8, 1.6)
+    teacher = _sparse(rng, inputs * hidden, 4, 0.8, 1.6)
     return Net(rng.standard_normal((n, inputs)), rng.uniform(-1, 1, hidden), out, teacher)
 
 

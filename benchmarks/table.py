@@ -28,7 +28,7 @@ class Score:
         return float(budget * max(len(self.calls), seeds))
 
 
-@dataclass
+@dataclass(eq=False)
 class Row:
     """All that is known of a problem."""
 
@@ -80,30 +80,29 @@ def show(rows: list[Row], label: str) -> None:
     """A table for each tolerance, and what follows from it."""
     for place in (1, 0, 2):
         print(f"\nCalls until F - F* <= {TOLERANCES[place]:g} (F(x0) - F*), expected running time")
-        head = f"{'problem':17s}{label[:7]:>7s} |{'paper':>6s} {'method':7s}{'q':>3s} {'eta':>8s}{'ratio':>8s} |"
-        print(head + f"{'peer':>6s} {'':7s}{'ratio':>7s}")
+        head = f"{'problem':16s}{label[:6]:>7s} |{'paper':>6s} {'method':6s}{'q':>4s}{'eta':>7s}{'ratio':>8s} |"
+        print(head + f"{'peer':>6s} {'':6s}{'ratio':>8s}")
         for row in rows:
             own, paper, peer = row.contestant(place), row.best_paper(place), row.best_peer(place)
-            name = row.problem.name.replace("quadratic", "quad")
-            method = paper.who.removesuffix("-szht")
+            name, method = row.problem.name.replace("quadratic", "quad"), paper.who.removesuffix("-szht")
             eta = f"{paper.detail['eta']:.2g}" if paper.detail else "-"
-            line = f"{name:17s}{short(own.ert):>7s} |{short(paper.ert):>6s} {method:7s}"
-            line += f"{paper.detail.get('q', '-')!s:>3s} {eta:>8s}{_ratio(row, paper, own):>8s} |"
-            print(line + f"{short(peer.ert):>6s} {peer.who:7s}{_ratio(row, peer, own):>7s}")
-        if any(row.own for row in rows):
+            line = f"{name:16s}{short(own.ert):>7s} |{short(paper.ert):>6s} {method:6s}"
+            line += f"{paper.detail.get('q', '-')!s:>4s}{eta:>7s}{_ratio(row, paper, own):>8s} |"
+            print(line + f"{short(peer.ert):>6s} {peer.who:6s}{_ratio(row, peer, own):>8s}")
+        if all(row.own for row in rows):
             _summary(rows, place)
 
 
 def _ratio(row: Row, other: Score, own: Score) -> str:
-    value, sign = row.ratio(other, own)
-    return "-" if value != value or not row.own else f"{sign}{value:.3g}"
+    value, sign = row.ratio(other, own) if row.own else (np.nan, "")
+    return "-" if value != value else f"{sign}{value:.3g}"
 
 
 def _summary(rows: list[Row], place: int) -> None:
     """Geometric means and the worst."""
 
     def mean(chosen: list[Row], other: Any, view: str = "either") -> str:
-        values = {row: row.ratio(other(row), row.contestant(place, view))[0] for row in map(_Keyed, chosen)}
+        values = {row: row.ratio(other(row), row.contestant(place, view))[0] for row in chosen}
         values = {row: value for row, value in values.items() if value == value}
         if not values:
             return "nobody got there"
@@ -120,16 +119,6 @@ def _summary(rows: list[Row], place: int) -> None:
     nobody = [r.problem.name for r in rows if r.contestant(place).ert == r.best_paper(place).ert == inf]
     if nobody:
         print("left out, neither got there: ", ", ".join(nobody))
-
-
-class _Keyed:
-    """A row that can be a key."""
-
-    def __init__(self, row: Row) -> None:
-        self.row = row
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.row, name)
 
 
 def profiles(rows: list[Row], label: str, path: Path) -> None:

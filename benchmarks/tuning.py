@@ -10,7 +10,8 @@ very instance, and the size of its optimum. A trial of a method on a problem:
 Runs stop where they cannot win: when they diverge, or are at 1.5 times the best expected running time of any
 method at the last tolerance. A setting that stays behind the best in 2., or certainly will in 3., keeps the number
 it has then, and is marked as not whole; SZOHT's is always whole.
-With n = 1 all methods but FGZOHT only try what was good for it: most of them are the same then.
+The variants of SAGA begin with what was good for SAGA; with n = 1 all methods but FGZOHT only try what was good for
+that: most of them are the same then.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import zerothresh as zt
 
 SEEDS = 8
 METHODS = ("fgzoht", "szoht", "saga-szht", "sarah-szht", "vr-szht", "lsvrg-szht", "p-saga-szht", "pm-szht")
+SAGAS = METHODS[-3:]  # they look where SAGA was good
 GOALS = range(len(TOLERANCES))
 
 
@@ -121,7 +123,9 @@ class Race:
         if p.n == 1 and self.method != "fgzoht":
             steps = (1.0,) if self.method not in ("vr-szht", "sarah-szht") else (1 / 3, 1.0)
             return [replace(hint, step=hint.step * step) for hint in self.hints for step in steps]
-        sizes = sorted({q for q in (1, 5, p.k + 1, p.d) if q <= p.d})
+        if self.hints and self.method in SAGAS:
+            return [replace(hint, step=hint.step * step) for hint in self.hints for step in (1 / 3, 1.0, 3.0)]
+        sizes = sorted({q for q in (1, 5 if p.k > 6 else p.k + 1, p.k + 1, p.d) if q <= p.d})
         radii: tuple[float, ...] = (1e-6,)
         if p.noisy:
             sizes, radii = sorted({1, min(p.k + 1, p.d), p.d}), (1e-2, 1e-1, 1.0)
@@ -267,7 +271,7 @@ def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = p
                 if one["tolerance"] == tolerance and one["whole"]:
                     bars[place] = min(bars[place], one["ert"])
                     hits[place] = min(hits[place], float(np.median([c for c in one["calls"] if c < inf])))
-        if method == "fgzoht":
+        if method == ("fgzoht" if make(name).n == 1 else "saga-szht"):
             hints = list(dict.fromkeys(Setting(**one["setting"]) for one in kept["final"]))
     return results
 

@@ -23,8 +23,18 @@ Indices = NDArray[np.int64]
 ALL = 4000  # supports that are gone through one by one
 
 
-def solve(A: Array, b: Array, k: int, *, starts: Iterable[Indices] = (), forced: Indices | None = None) -> Array:
+def solve(
+    A: Array,
+    b: Array,
+    k: int,
+    *,
+    starts: Iterable[Indices] = (),
+    forced: Indices | None = None,
+    alone: bool = False,
+) -> Array:
     """The best x with at most k non-zeros that exchanges of one coordinate find, from several starts.
+
+    With ``alone``, only from the starts that are given.
 
     >>> A = np.diag([1.0, 1.0, 100.0])
     >>> solve(A, np.array([3.0, 2.0, 4.0]), 2)
@@ -42,7 +52,9 @@ def solve(A: Array, b: Array, k: int, *, starts: Iterable[Indices] = (), forced:
     diagonal = np.maximum(np.diag(A), 1e-12 * scale)
     score = np.abs(b) / np.sqrt(diagonal)
     score[forced] = np.inf
-    begins = [np.argsort(-score, kind="stable")[:k], _forward(A, b, k, forced), *starts]
+    begins = list(starts)
+    if not (alone and begins):
+        begins += [np.argsort(-score, kind="stable")[:k], _forward(A, b, k, forced)]
     best, best_value, seen = np.zeros(d), 0.0, set[bytes]()
     for begin in begins:
         S = _exchange(A, b, _completed(begin, score, k), forced)

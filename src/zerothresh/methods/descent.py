@@ -33,7 +33,9 @@ class Descent:
         self.width = 1.0  # how much longer difference steps are than the first look said; 1 unless values are random
         self.clear = np.inf  # how far the last gradient stands out of the noise
         self.narrowed = 0  # how often in turn steps were shortened
-        self.coarse = 1.0 if seen.kink else 0.3 if seen.rough else 0.0  # a long difference step, as a share of theta; 0: a short one
+        self.coarse = (
+            1.0 if seen.kink else 0.3 if seen.rough else 0.0
+        )  # a long difference step, as a share of theta; 0: a short one
         self.C = room.free()
         self.theta = room.theta
         self.values = self.start = np.empty(0)  # f_i at theta, and at the start, of the first components in order
@@ -78,14 +80,13 @@ class Descent:
         room, more = self.room, self.order[self.m : m]
         start = room.theta0
         if self.theta is start:
-            values = yield from room.values([start], more)
-            self.values = np.concatenate([self.values, values[0]])
-            self.start = self.values
+            values = yield from room.starts(more)
+            self.start = self.values = np.concatenate([self.values, values])
         else:  # are the new ones better here than at the start?
-            values = yield from room.values([self.theta, start], more)
-            self.start = np.concatenate([self.start, values[1]])
-            self.values = np.concatenate([self.values, values[0]])
-            if float(values[0].mean()) >= float(values[1].mean()) and self.F >= float(self.start.mean()):
+            here = (yield from room.values([self.theta], more))[0]
+            there = yield from room.starts(more)
+            self.start, self.values = np.concatenate([self.start, there]), np.concatenate([self.values, here])
+            if float(here.mean()) >= float(there.mean()) and self.F >= float(self.start.mean()):
                 self.theta, self.values = start, self.start  # no: it was a fit to a few
             room.move(self.theta, self.F if self.m == room.n else None)
 

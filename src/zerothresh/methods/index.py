@@ -90,11 +90,9 @@ class Model:
         if m <= have:
             return True
         of = self.order[have:m]
-        known = self.values[have:m] if self.values.size >= m and self.theta is room.theta0 else None
         if room.left < of.size * (C.size + 2) + m:
             return False
-        if known is None:
-            known = (yield from room.values([room.theta0], of))[0]
+        known = yield from room.starts(of)
         central = self.seen.central
         rows, h = yield from room.slopes(room.theta0, C, self.seen.mu, of, known, central=central)
         self.f0 = np.concatenate([self.f0, known])
@@ -343,12 +341,12 @@ class Model:
 
         def descend(theta: Array) -> tuple[Array, float]:
             value, slope, bend = F(theta)
-            for _ in range(40):
+            for turn in range(40):
                 g, A = self._derivatives(V, slope, bend, theta)
                 damp, moved = 0.0, False
                 for _ in range(12):
                     damped = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
-                    trial = self._sparse(damped, damped @ theta[C] - g, k, theta)
+                    trial = self._sparse(damped, damped @ theta[C] - g, k, theta, alone=turn > 0 or damp > 0)
                     if near(trial):
                         there = F(trial)
                         if there[0] < value:
@@ -442,14 +440,14 @@ class Model:
             slope = c1 / z1 - 0.5 * bend * z1
         return np.nan_to_num(slope, posinf=0, neginf=0), np.nan_to_num(bend, posinf=0, neginf=0)
 
-    def _sparse(self, A: Array, b: Array, k: int, theta: Array) -> Array:
+    def _sparse(self, A: Array, b: Array, k: int, theta: Array, *, alone: bool = False) -> Array:
         """The minimiser of the quadratic model on C, within the constraint."""
         room, C = self.room, self.C
         constraint = room.constraint
         forced = np.flatnonzero(np.isin(C, constraint.include))
         start = np.flatnonzero(theta[C])
         out = np.zeros(room.d)
-        out[C] = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced)
+        out[C] = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced, alone=alone)
         return constraint.project(out)
 
     # The whole.
@@ -486,10 +484,11 @@ class Model:
             held = self.order[m : m + max(50, m)]
             if room.left < 2 * held.size:
                 return "the budget allows no more rows"
-            pair = yield from room.values([room.theta0, self.theta], held)
-            if float(pair[1].mean()) < float(pair[0].mean()):
+            there = yield from room.starts(held)
+            here = (yield from room.values([self.theta], held))[0]
+            if float(here.mean()) < float(there.mean()):
                 room.move(self.theta)
-            if float(pair[1].mean()) < 0.05 * float(pair[0].mean()):
+            if float(here.mean()) < 0.05 * float(there.mean()):
                 self._screen(g, A, 3 * k)
                 m = n
             else:

@@ -173,6 +173,7 @@ class Room:
         self.fun: float | None = None  # F at the iterate
         self.random = False  # whether values are random, so that the lowest one seen proves nothing
         self.remarks: list[tuple[int, str]] = []
+        self._at_start: dict[int, float] = {}
         self._setting = setting
         self._constraint = setting.constraint
         self._threshold: HardThreshold | None = None
@@ -241,6 +242,18 @@ class Room:
         of = self.everything if of is None else of
         answers = yield Probes.values(points, of)
         return answers.values
+
+    def remember(self, component: int, value: float) -> None:
+        """f_i at the start is known, and need not be asked for again."""
+        self._at_start[component] = value
+
+    def starts(self, of: Indices) -> Generator[Probes, Answers, Array]:
+        """f_i at the start, of some components."""
+        missing = np.array([i for i in of.tolist() if i not in self._at_start], dtype=np.int64)
+        if missing.size:
+            values = yield from self.values([self.theta0], missing)
+            self._at_start.update(zip(missing.tolist(), values[0].tolist(), strict=True))
+        return np.array([self._at_start[i] for i in of.tolist()])
 
     def slopes(
         self, theta: Array, chosen: Indices, h: float, of: Indices, base: Array, *, central: bool = False
