@@ -30,3 +30,4 @@ class Auto(Program):
             room.say("index: " + (yield from known.search()))
         descent = Descent(room, seen, known=known)
         room.say("htp: " + (yield from descent.search()))
+        room.say((yield from descent.restarts(patience=1000 if seen.rough else 10)))

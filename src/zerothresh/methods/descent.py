@@ -157,7 +157,8 @@ class Descent:
         """Go there."""
         self.gained += self.F - float(values.mean())
         self.theta, self.values = theta, values
-        if self.m == self.room.n:
+        best = self.room.fun
+        if self.m == self.room.n and (best is None or self.seen.random or self.F < best):
             self.room.move(theta, self.F)
 
     # The search.
@@ -173,10 +174,42 @@ class Descent:
                 return words
             m = 3 * self.m if 4 * self.m < room.n else room.n
 
+    def restarts(self, patience: int) -> Generator[Probes, Answers, str]:
+        """Begin again from a part of the best support, without what was dropped at first, until that fails often."""
+        room, failed, count = self.room, 0, 0
+        whole = self.C
+        while failed < patience and self.m == room.n:
+            S = np.flatnonzero(self.theta)
+            if S.size < 2 or whole.size <= room.k or room.left < 3 * self.price(whole.size):
+                break
+            count += 1
+            best = self.theta, self.values, self.gained
+            kept = np.isin(S, room.constraint.include)
+            dropped = S[(room.rng.uniform(S.size) < 0.5) & ~kept]
+            dropped = dropped if dropped.size else S[~kept][:1]
+            start = self.theta.copy()
+            start[dropped] = 0.0
+            start = room.constraint.project(start)
+            self.values = yield from self.value(start)
+            self.theta, self.C = start, np.setdiff1d(whole, dropped)
+            for C in (self.C, whole):
+                self.C = C
+                self.coarse = _long(self.seen) or self.coarse
+                self._forget()
+                yield from self.level()
+            if self.F < float(best[1].mean()) - self._least(True):
+                failed = 0
+            else:
+                failed += 1
+                self.theta, self.values, self.gained = best
+            room.move(self.theta, self.F)
+            self._forget()
+        return f"{count} restarts, of which the last {failed} found nothing better" if count else "no restart"
+
     def _first(self) -> int:
         """How many components to begin with: a few if there are many, fewer if the budget is small."""
         room = self.room
-        afford = room.left / (8 * (self.C.size + 2) * (2 if self._central else 1))
+        afford = room.left / (2.2 * (self.C.size + 2) * (2 if self._central else 1))
         few = room.n if room.n <= 12 else max(4, math.ceil(room.n / 9))
         return int(max(1, min(few, room.n, afford)))
 
@@ -207,6 +240,8 @@ class Descent:
                 continue
             if (yield from self._finer()):
                 continue
+            if self.coarse:
+                yield from self._evolve()
             if room.left < self.price(C.size) + self.m * self.repeats:
                 return "the budget is spent"
             g = yield from self._look_around()
@@ -260,6 +295,31 @@ class Descent:
         self._forget()
         return True
         yield
+
+    def _evolve(self) -> Asks:
+        """Where slopes say nothing: random steps on the support, of a shape that learns from those that helped.
+
+        The (1+1)-CMA-ES of Igel, Suttorp and Hansen, GECCO 2006.
+        """
+        room, S = self.room, np.flatnonzero(self.theta)
+        k = S.size
+        if k == 0:
+            return
+        size = float(np.abs(self.theta[S]).mean())
+        sigma, C, rate, failed = 0.3 * size, np.eye(k), 2 / 11, 0
+        while sigma > 1e-4 * size and failed < 30 + 10 * k and room.left > 2 * self.m * self.repeats:
+            step = np.linalg.cholesky(C) @ room.rng.normal(k)
+            trial = self.theta.copy()
+            trial[S] += sigma * step
+            trial = room.H(trial)
+            values = yield from self.value(trial)
+            better = float(values.mean()) <= self.F
+            failed = 0 if float(values.mean()) < self.F - self.slack else failed + 1
+            rate = 0.9 * rate + 0.1 * better
+            sigma *= math.exp((rate - 2 / 11) / (1 - 2 / 11) / (1 + k / 2))
+            if better:
+                C = (1 - 2 / (k * k + 6)) * C + 2 / (k * k + 6) * np.outer(step, step)
+                self.take(trial, values)
 
     def _surer(self) -> Generator[Probes, Answers, bool]:
         """Where values are random: means of more calls, once noise is all that is left."""
@@ -405,17 +465,22 @@ class Descent:
     def _exchange(self, g: Array) -> Generator[Probes, Answers, bool]:
         """Try the exchanges of one coordinate that the model likes best, on real values."""
         room, C, quasi = self.room, self.C, self.quasi
-        left = self.exchanges
-        for _, point in quasi.exchanges(self.theta, g, C, 4 * self.exchanges):
+        left = self.exchanges * (10 if self.coarse else 1)
+        for _, point in quasi.exchanges(self.theta, g, C, 4 * left):
             name = np.flatnonzero(point).tobytes()
             if name in self.tried or left == 0:
                 continue
             self.tried.add(name)
             left -= 1
             trial = room.H(point)
-            if room.left < self.m * (2 * room.k + 4):
+            if room.left < self.m * self.repeats * (2 if self.coarse else 2 * room.k + 4):
                 return False
             values = yield from self.value(trial)
+            if self.coarse:  # slopes tell little here, and values are cheap
+                if float(values.mean()) < self.F - self.slack:
+                    self.take(trial, values)
+                    return True
+                continue
             here, there, before = (self.theta, self.values), (trial, values), self.F
             self.theta, self.values = there
             gained = self.gained
@@ -451,3 +516,8 @@ class Descent:
             if not float(values.mean()) < self.F:
                 return
             self.theta, self.values = trial, values
+
+
+def _long(seen: Look) -> float:
+    """The share of theta that a difference step is long at first, where F is not smooth; 0 where it is."""
+    return 1.0 if seen.kink else 0.3 if seen.rough else 0.0

@@ -209,6 +209,7 @@ class _Looking:
         return self._found(length, b / h**2, kink=kink)
 
     def _rough(self) -> Look:
+        self.noise = self.noise if self.random else 0.0  # a jump is no noise
         return self._found(self.scale, 0.0, rough=True)
 
     def _found(self, length: float, curvature: float, *, rough: bool = False, kink: bool = False) -> Look:
