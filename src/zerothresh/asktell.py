@@ -13,10 +13,11 @@ from zerothresh import check
 from zerothresh.batch import Batch, OpenRound
 from zerothresh.evaluate.base import Failure
 from zerothresh.keeper import Keeper
+from zerothresh.methods.program import Program
 from zerothresh.plan import Estimator, Plan, Probes
 from zerothresh.problem import BadValue, vector
 from zerothresh.result import MonitorFailed, Progress, Result, Status
-from zerothresh.runs import FSYNC, Run, RunError, stored_seed
+from zerothresh.runs import FSYNC, Run, RunError, stored_budget, stored_seed
 from zerothresh.search import Search, Task, advance, begin, known, mean, next_probes, plan_of
 from zerothresh.setup import costs_of, dimension_of, make_task
 from zerothresh.spending import Spending
@@ -49,7 +50,7 @@ class Optimizer:
         *,
         budget: int,
         n: int | None = None,
-        method: Any = None,
+        method: Any = "auto",
         options: dict[str, Any] | None = None,
         estimator: Estimator | None = None,
         seed: int | None = None,
@@ -90,6 +91,7 @@ class Optimizer:
             include=include,
             exclude=exclude,
             groups=groups,
+            planned=stored_budget(run),
         )
         folder = None if run is None else Run(run, fsync=fsync)
         try:
@@ -106,7 +108,8 @@ class Optimizer:
             self._partly = False  # the run ended with a round partly told
             self._open: OpenRound | None = None
             self._final = False
-            self._largest_scale = self.task.estimator.largest_scale(d)
+            program = isinstance(self.task.method, Program)
+            self._largest_scale = np.inf if program else self.task.estimator.largest_scale(d)
             self._support: Indices = np.flatnonzero(self.task.theta0)
             self._keeper = None if folder is None else Keeper(folder, self, fingerprint)
             self._next()
@@ -196,7 +199,8 @@ class Optimizer:
             x_last=search.state.theta.copy(),
             success=status.success and self.done,
             status=status,
-            message=self._message if self.done else "the run has not ended",
+            message=self._words() if self.done else "the run has not ended",
+            remarks=self.remarks,
             trace=self.trace,
             failure=self.failure,
             seed=task.seed,
@@ -205,6 +209,16 @@ class Optimizer:
             method=task.method,
             estimator=task.estimator,
         )
+
+    @property
+    def remarks(self) -> list[tuple[int, str]]:
+        """What the method has found and chosen so far, each with the number of calls made by then."""
+        return list(getattr(self.search.state, "remarks", ()))
+
+    def _words(self) -> str:
+        """Why the run ended, and what the method said last."""
+        remarks = self.remarks
+        return f"{self._message} ({remarks[-1][1]})" if remarks else self._message
 
     def progress(self) -> Progress:
         """Where the run is."""
@@ -288,7 +302,8 @@ class Optimizer:
         if status is Status.DIVERGED:
             final = final and search.best_x is None
             point = self.task.theta0  # the last iterate is far off; the start is known to be sound
-        if not final or self.task.reserve == 0 or self.final_round == search.round:
+        known = search.fun is not None and isinstance(self.task.method, Program)  # F at the result has been paid for
+        if not final or self.task.reserve == 0 or self.final_round == search.round or known:
             self._close()
             return
         self._leave()

@@ -141,6 +141,8 @@ def known(task: Task, search: Search, point: Array, value: float) -> Search:
 def first_step(task: Task, prices: Array | None = None, rounds: int = 16) -> tuple[int, float]:
     """How many calls pass before the first step has been made, and their price: rounds gone through with zeros."""
     search, calls, price = begin(task), 0, 0.0
+    if isinstance(task.method, Program):
+        rounds = 1  # a program fits itself into the budget, once it has had a first look
     for _ in range(rounds):
         probes = next_probes(task, search)
         if probes is None:

@@ -8,6 +8,7 @@ from zerothresh.methods.base import register
 from zerothresh.methods.descent import Descent
 from zerothresh.methods.index import Model, affordable
 from zerothresh.methods.look import look
+from zerothresh.methods.niht import sampled
 from zerothresh.methods.program import Asks, Program, Room
 
 
@@ -24,6 +25,13 @@ class Auto(Program):
         seen = yield from look(room)
         room.say(seen.words())
         room.random = seen.random
+        if not room.free().size:
+            room.say("no coordinate is free: the start is the answer")
+            return
+        if room.left < 3 * (room.free().size + 2):
+            room.say("niht: the budget holds no gradient along all coordinates, so that random directions must do")
+            room.say("niht: " + (yield from sampled(room, seen)))
+            return
         known = None
         if room.n > 2 and not (seen.rough or seen.kink) and affordable(room):
             known = Model(room, seen)

@@ -86,7 +86,7 @@ class Descent:
             here = (yield from room.values([self.theta], more))[0]
             there = yield from room.starts(more)
             self.start, self.values = np.concatenate([self.start, there]), np.concatenate([self.values, here])
-            if float(here.mean()) >= float(there.mean()) and self.F >= float(self.start.mean()):
+            if float(here.mean()) >= float(there.mean()) and float(self.start.mean()) <= self.F:
                 self.theta, self.values = start, self.start  # no: it was a fit to a few
             room.move(self.theta, self.F if self.m == room.n else None)
 
@@ -158,7 +158,7 @@ class Descent:
         self.gained += self.F - float(values.mean())
         self.theta, self.values = theta, values
         best = self.room.fun
-        if self.m == self.room.n and (best is None or self.seen.random or self.F < best):
+        if self.m == self.room.n and (best is None or self.seen.random or best > self.F):
             self.room.move(theta, self.F)
 
     # The search.
@@ -197,7 +197,7 @@ class Descent:
                 self.coarse = _long(self.seen) or self.coarse
                 self._forget()
                 yield from self.level()
-            if self.F < float(best[1].mean()) - self._least(True):
+            if float(best[1].mean()) - self._least(True) > self.F:
                 failed = 0
             else:
                 failed += 1
@@ -485,7 +485,7 @@ class Descent:
             self.theta, self.values = there
             gained = self.gained
             yield from self._refine(before)
-            if self.F < before - self._least(True):
+            if before - self._least(True) > self.F:
                 room.move(self.theta, self.F if self.m == room.n else None)
                 return True
             self.gained = gained

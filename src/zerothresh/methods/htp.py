@@ -35,4 +35,5 @@ class HTP(Program):
     def search(self, room: Room) -> Asks:
         seen = yield from look(room)
         room.say(seen.words())
+        room.random = seen.random
         room.say((yield from Descent(room, seen, exchanges=self.exchanges).search()))

@@ -19,6 +19,7 @@ from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array, register
 from zerothresh.methods.curves import Curves, Splines
 from zerothresh.methods.look import Look, look
+from zerothresh.methods.niht import sampled
 from zerothresh.methods.program import Asks, Program, Room
 from zerothresh.plan import Indices, Probes
 
@@ -37,24 +38,18 @@ class Index(Program):
     """
 
     def search(self, room: Room) -> Asks:
-        from zerothresh.methods.niht import descend
-
         seen = yield from look(room)
         room.say(seen.words())
-        left = yield from index(room, seen)
-        room.say(left)
-        yield from descend(room, seen)
+        room.random = seen.random
+        model = Model(room, seen)
+        room.say((yield from model.search()))
+        if model.several:
+            room.say("niht: " + (yield from sampled(room, seen)))
 
 
 def affordable(room: Room) -> bool:
     """Whether the budget allows the rows of a few components."""
     return room.left >= 1.5 * min(room.n, max(16, room.k)) * (room.d + 2)
-
-
-def index(room: Room, seen: Look) -> Told:
-    """The search; returns why it ended, in words."""
-    model = Model(room, seen)
-    return (yield from model.search())
 
 
 class Model:
@@ -278,7 +273,7 @@ class Model:
         return np.maximum(np.linalg.norm(V, axis=1), 1e-300)
 
     def _spacing(self, V: Array) -> Array:
-        return self._norms(V) * self.seen.fine(self.room.d)
+        return np.asarray(self._norms(V) * self.seen.fine(self.room.d))
 
     def _across(self) -> float:
         """How far along a row the curvature shows: the middle one of the components."""
@@ -415,7 +410,7 @@ class Model:
             other = descend(room.theta0)
             theta, value = other if other[1] < value else (theta, value)
         for _ in range(3 * k):
-            trial, there = exchanged(theta, value)
+            trial, _ = exchanged(theta, value)
             if trial is theta:
                 break
             theta, value = descend(trial)

@@ -19,10 +19,11 @@ import numpy as np
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array
 from zerothresh.methods.program import Room
-from zerothresh.plan import Probes
+from zerothresh.plan import Estimator, Probes
 
 _EPS = float(np.finfo(float).eps)
 _POINTS = 7
+_LEAST = 100  # calls below which a glance must do
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,13 @@ class Look:
     value: float  # size of the values
     rough: bool  # not smooth at any length: steps or plateaus
     kink: bool  # slopes to both sides of the start differ
+    given: Estimator | None = None  # the user's own choice of step and kind of difference
 
     @property
     def mu(self) -> float:
-        """The step of a difference: 8^(1/4) sqrt(noise / curvature) forward, more where noise calls for central ones."""
+        """The step of a difference: 8^(1/4) sqrt(noise / curvature), and more where values are random."""
+        if self.given is not None:
+            return self.given.mu
         if self.rough:
             return self.length
         factor = 4.0 if self.random else 1.68
@@ -49,6 +53,8 @@ class Look:
     @property
     def central(self) -> bool:
         """Whether the noise calls for central differences."""
+        if self.given is not None:
+            return self.given.difference == "central"
         return not self.rough and (self.random or self.mu > 0.02 * self.length)
 
     def across(self, d: int) -> float:
@@ -59,12 +65,13 @@ class Look:
         """The step of a second difference along a gradient, for functions that are quadratic."""
         if self.curvature <= 0:
             return 0.1 * self.across(d)
-        return min(max(3.0 * (self.noise / self.curvature) ** 0.25, 0.1 * self.across(d)), self.length)
+        best = 3.0 * math.sqrt(math.sqrt(self.noise / self.curvature))
+        return min(max(best, 0.1 * self.across(d)), self.length)
 
     def fine(self, d: int) -> float:
         """The step of a central difference along a gradient, for functions that are not."""
         share = self.noise / max(self.curvature * self.length**2, 1e-300)
-        return self.across(d) * min(max(2.0 * share ** (1 / 3), 1e-5), 1.0)
+        return self.across(d) * min(max(2.0 * math.pow(share, 1 / 3), 1e-5), 1.0)
 
     def words(self) -> str:
         """The findings in a sentence."""
@@ -133,8 +140,8 @@ class _Looking:
 
     def search(self) -> Generator[Probes, Answers, Look]:
         found = yield from self._glance()
-        if found is not None:
-            return found
+        if found is not None or self.room.left < _LEAST:
+            return found or self._found(self.scale, 0.0)
         pair = yield from self.at(0.0)
         if pair[0] != self.f0:
             self._is_random()
@@ -214,4 +221,5 @@ class _Looking:
 
     def _found(self, length: float, curvature: float, *, rough: bool = False, kink: bool = False) -> Look:
         noise = max(self.noise, _EPS * self.size, 1e-300)
-        return Look(noise, self.random, length, curvature, max(abs(self.f0), 1e-300), rough, kink)
+        value, given = max(abs(self.f0), 1e-300), self.room.estimator
+        return Look(noise, self.random, length, curvature, value, rough, kink, given)
