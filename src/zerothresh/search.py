@@ -92,16 +92,18 @@ def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
             fun = value if point is state.theta else fun
             if (best_fun is None or value < best_fun) and task.constraint.holds(point):
                 best_x, best_fun = point, value
+    stepped = H.count > 0  # an epoch's anchor is not a step
     if isinstance(task.method, Program):
+        stepped = state.theta is not search.state.theta  # and a point on trial is none
         fun = state.fun
-        if state.random and fun is not None:
+        if fun is not None and (state.random or best_fun is None or fun < best_fun):
             best_x, best_fun = state.theta, fun
     return Search(
         state=state,
         round=search.round + 1,
         nfev=search.nfev + plan.calls,
         nht=search.nht + H.count,
-        nit=search.nit + (H.count > 0),  # an epoch's anchor is not a step
+        nit=search.nit + stepped,
         fun=fun,
         best_x=best_x,
         best_fun=best_fun,

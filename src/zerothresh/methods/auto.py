@@ -39,3 +39,4 @@ class Auto(Program):
         descent = Descent(room, seen, known=known)
         room.say("htp: " + (yield from descent.search()))
         room.say((yield from descent.restarts(patience=1000 if seen.rough else 10)))
+        yield from descent.insist()

@@ -56,7 +56,7 @@ class Splines:
     def __init__(self, z: Array, l: Array) -> None:
         self.z, self.l = z, l
         m, q = z.shape
-        self.bend = np.zeros((m, q))
+        self.bend: Array = np.zeros((m, q))
         if q < 3:
             return
         h = np.diff(z, axis=1)
@@ -71,7 +71,7 @@ class Splines:
         scale = h.mean(axis=1)[:, None]
         T[:, inner] /= scale[:, :, None]
         right[:, inner] /= scale
-        self.bend = np.linalg.solve(T, right[:, :, None])[:, :, 0]
+        self.bend = np.asarray(np.linalg.solve(T, right[:, :, None])[:, :, 0], dtype=np.float64)
 
     def at(self, z: Array) -> tuple[Array, Array, Array]:
         """Values, slopes and bends at z, one place a curve."""

@@ -10,16 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array
-from zerothresh.methods.index import Model
 from zerothresh.methods.look import Look
 from zerothresh.methods.program import Asks, Room
 from zerothresh.methods.quasi import Quasi
 from zerothresh.plan import Indices, Probes
+
+if TYPE_CHECKING:
+    from zerothresh.methods.index import Model
 
 
 class Descent:
@@ -213,13 +216,20 @@ class Descent:
         few = room.n if room.n <= 12 else max(4, math.ceil(room.n / 9))
         return int(max(1, min(few, room.n, afford)))
 
-    def level(self) -> Generator[Probes, Answers, str]:
-        """Go down with the components in use."""
+    def insist(self) -> Asks:
+        """The budget is spent: ask for what would be next, so that a run whose budget is raised goes on."""
+        while self.room.left < 3 * self.price(self.C.size):
+            self._forget()
+            yield from self.level(force=True)
+
+    def level(self, *, force: bool = False) -> Generator[Probes, Answers, str]:
+        """Go down with the components in use; with ``force``, whatever the budget."""
         room, C = self.room, self.C
         last = self.m == room.n
         while True:
-            if room.left < self.price(C.size) + self.m * self.repeats:
+            if room.left < self.price(C.size) + self.m * self.repeats and not force:
                 return "the budget is spent"
+            force = False
             g = yield from self._look_around()
             before = self.F
             self.local = None

@@ -36,4 +36,6 @@ class HTP(Program):
         seen = yield from look(room)
         room.say(seen.words())
         room.random = seen.random
-        room.say((yield from Descent(room, seen, exchanges=self.exchanges).search()))
+        descent = Descent(room, seen, exchanges=self.exchanges)
+        room.say((yield from descent.search()))
+        yield from descent.insist()

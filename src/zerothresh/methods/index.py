@@ -18,8 +18,8 @@ from zerothresh import splicing
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array, register
 from zerothresh.methods.curves import Curves, Splines
+from zerothresh.methods.descent import Descent
 from zerothresh.methods.look import Look, look
-from zerothresh.methods.niht import sampled
 from zerothresh.methods.program import Asks, Program, Room
 from zerothresh.plan import Indices, Probes
 
@@ -31,7 +31,7 @@ Told = Generator[Probes, Answers, str]
 class Index(Program):
     """Learn the directions of the components once, then solve the sparse model without calls.
 
-    Where components are no functions of one score the method says so, and goes on as `niht`.
+    Where components are no functions of one score the method says so, and goes on as `htp`.
 
     >>> Index()
     Index()
@@ -43,8 +43,10 @@ class Index(Program):
         room.random = seen.random
         model = Model(room, seen)
         room.say((yield from model.search()))
-        if model.several:
-            room.say("niht: " + (yield from sampled(room, seen)))
+        if not model.done:
+            descent = Descent(room, seen, known=model)
+            room.say("htp: " + (yield from descent.search()))
+            yield from descent.insist()
 
 
 def affordable(room: Room) -> bool:
@@ -71,6 +73,7 @@ class Model:
         self.theta = room.theta0
         self.values = np.empty(0)  # f_i at theta, of the first components
         self.noise = seen.noise
+        self.done = False
         self.several = False  # whether components turned out to have more than one score
         self.first = np.empty((0, 0))  # the gradients of the first components, if so
         self.curves = Curves(0)
@@ -270,7 +273,7 @@ class Model:
 
     @staticmethod
     def _norms(V: Array) -> Array:
-        return np.maximum(np.linalg.norm(V, axis=1), 1e-300)
+        return np.asarray(np.maximum(np.linalg.norm(V, axis=1), 1e-300))
 
     def _spacing(self, V: Array) -> Array:
         return np.asarray(self._norms(V) * self.seen.fine(self.room.d))
@@ -489,6 +492,7 @@ class Model:
             else:
                 m = min(n, math.ceil(growth * m))
         yield from self._recheck(A)
+        self.done = True
         return "the index model has converged"
 
     def _prediction(self, count: int) -> Generator[Probes, Answers, float]:

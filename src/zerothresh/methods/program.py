@@ -20,6 +20,7 @@ from zerothresh.plan import Box, Estimator, Indices, Plan, Probes
 from zerothresh.randomness import DIRECTIONS, Stream
 from zerothresh.threshold import Constraint, HardThreshold
 
+PLENTY = 1e9  # calls, where nobody said how many
 Asks = Generator[Probes, Answers, Any]
 
 
@@ -215,7 +216,7 @@ class Room:
     def left(self) -> float:
         """Calls that are left to plan with; plenty if nobody said, or if the budget was raised later."""
         budget = self._setting.budget
-        return np.inf if budget is None or self.used >= budget else budget - self.used
+        return PLENTY if budget is None or self.used > budget else budget - self.used
 
     # What is told.
 
