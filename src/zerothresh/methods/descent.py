@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from zerothresh.methods.index import Model
 
 
+MOST = 1500  # coordinates that a model has at the most
+
+
 class Descent:
     """Where the search is: theta, f_i there for the first components, the model."""
 
@@ -42,7 +45,7 @@ class Descent:
         self.C = room.free()
         self.theta = room.theta
         self.values = self.start = np.empty(0)  # f_i at theta, and at the start, of the first components in order
-        self.quasi = Quasi(room.d)
+        self.quasi = Quasi(self.C[:0])
         self.g = np.empty(0)  # the last gradient on all of C, and where it was
         self.at = self.theta
         self.gained = 0.0  # how much F has fallen so far, about
@@ -136,9 +139,10 @@ class Descent:
         A = (G * kappa[:, None]).T @ G / self.m
         share = float(np.trace(A)) / C.size
         if share > 0:
-            self.local = Quasi(room.d)
-            self.local.rescale(share)
-            self.local.B[np.ix_(C, C)] = A + 1e-3 * share * np.eye(C.size)
+            B = np.eye(self.quasi.places.size) * share
+            at = np.searchsorted(self.quasi.places, C)
+            B[np.ix_(at, at)] = A + 1e-3 * share * np.eye(C.size)
+            self.local = Quasi(self.quasi.places, B)
 
     def _mu(self) -> float:
         """The step of a difference: beside a large theta it must not be lost in rounding."""
@@ -231,6 +235,7 @@ class Descent:
                 return "the budget is spent"
             force = False
             g = yield from self._look_around()
+            C = self.C
             before = self.F
             self.local = None
             if self.m > 2 and self.m >= room.k and room.left > 3 * self.m and not self.coarse:
@@ -271,10 +276,23 @@ class Descent:
                     break
                 self.width *= 4
                 g = yield from self.gradient(self.C)
+            if not self.quasi.places.size:
+                g = self._screen(g)
             if self.g.size:
                 self.quasi.learn(self.theta - self.at, g - self.g, self.C, self._blur())
             self.g, self.at = g, self.theta
         return self.g
+
+    def _screen(self, g: Array) -> Array:
+        """The model is a matrix: where there are very many coordinates, only the steepest ones are modelled."""
+        room, C = self.room, self.C
+        held = np.isin(C, room.constraint.include) | (self.theta[C] != 0) | (room.theta0[C] != 0)
+        if C.size > MOST:
+            keep = np.sort(np.argsort(-np.where(held, np.inf, np.abs(g)), kind="stable")[:MOST])
+            room.say(f"htp: of {C.size} coordinates the {MOST} steepest are looked at")
+            self.C, self.rows, g = C[keep], self.rows[:, keep], g[keep]
+        self.quasi = Quasi(self.C)
+        return g
 
     def _listen(self) -> Asks:
         """The noise at theta: it may be another one than at the start."""
@@ -385,7 +403,7 @@ class Descent:
                 return
             move = (trial - self.theta)[self.C]
             bent = 2 * (-float(g @ move) - fall) / max(float(move @ move), 1e-300)  # curvature along the step
-            now = float(np.trace(self.quasi.B)) / room.d
+            now = self.quasi.mean
             damp = min(max(4 * damp, 0.5 * (bent / now - 1), 0.1), max(100 * damp, 10.0))
         self.kinked = not self.seen.random
 
@@ -476,7 +494,7 @@ class Descent:
         """Try the exchanges of one coordinate that the model likes best, on real values."""
         room, C, quasi = self.room, self.C, self.quasi
         left = self.exchanges * (10 if self.coarse else 1)
-        for _, point in quasi.exchanges(self.theta, g, C, 4 * left):
+        for point in quasi.exchanges(self.theta, g, C, 4 * left):
             name = np.flatnonzero(point).tobytes()
             if name in self.tried or left == 0:
                 continue

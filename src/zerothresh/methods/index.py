@@ -18,7 +18,7 @@ from zerothresh import splicing
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array, register
 from zerothresh.methods.curves import Curves, Splines
-from zerothresh.methods.descent import Descent
+from zerothresh.methods.descent import MOST, Descent
 from zerothresh.methods.look import Look, look
 from zerothresh.methods.program import Asks, Program, Room
 from zerothresh.plan import Indices, Probes
@@ -229,7 +229,10 @@ class Model:
         """Gradient and Hessian on C of the mean of the modelled components; bends below 0 count as almost none."""
         m, C = len(V), self.C
         square = np.maximum(np.einsum("rc,rc->r", V, V), 1e-300)  # the unit of a score is its own component's
-        bend = np.maximum(bend, 1e-4 * float(np.median(np.abs(bend) * square)) / square)
+        least = 1e-4 * float(np.median(np.abs(bend) * square)) / square
+        if not self.quadratic:  # straight pieces: a slope that goes on for a thousand natural lengths
+            least = least + 1e-3 / (np.sqrt(square) * self.seen.across(self.room.d))
+        bend = np.maximum(bend, least)
         g = V.T @ slope / m + self.lam * theta[C]
         return g, (V * bend[:, None]).T @ V / m + self.lam * np.eye(C.size)
 
@@ -249,7 +252,7 @@ class Model:
         slack = 2 * self.noise / math.sqrt(m)
         least = (1e-10 if whole else 1e-2) * mean0
         g, A = np.zeros(C.size), np.eye(C.size)
-        reach = math.inf
+        reach = 40 * self._across()  # curves are known for a few natural lengths
         for _ in range(40):
             splines = self.curves.centre(self.scores(self.theta)[:m], self._spacing(V))
             trial, predicted, g, A = self._minimise(splines, V, k, reach)
@@ -464,6 +467,9 @@ class Model:
                 if self.several:
                     return "components are not functions of one score"
                 return "the budget allows no more rows"
+            if self.C.size > MOST:  # the model is a matrix
+                curvature = np.maximum(self.kappa, 0.0) @ self.R**2 / m
+                self._screen(self.slope @ self.R / m, np.maximum(curvature, 1e-12 * curvature.max()), MOST)
             size = k if m >= 3 * k or m == n else max(1, m // 3)
             size = max(size, room.constraint.include.size)
             g, A = yield from self.fit(m, size)
@@ -487,7 +493,7 @@ class Model:
             if float(here.mean()) < float(there.mean()):
                 room.move(self.theta)
             if float(here.mean()) < 0.05 * float(there.mean()):
-                self._screen(g, A, 3 * k)
+                self._screen(g, np.diag(A), 3 * k)
                 m = n
             else:
                 m = min(n, math.ceil(growth * m))
@@ -517,9 +523,9 @@ class Model:
         wrong = np.abs(across - predicted) / (np.abs(across) + np.abs(predicted) + floor)
         return float(np.median(wrong))
 
-    def _screen(self, g: Array, A: Array, size: int) -> None:
+    def _screen(self, g: Array, curvature: Array, size: int) -> None:
         """Keep the most promising coordinates."""
-        diagonal = np.sqrt(np.maximum(np.diag(A), 1e-300))
+        diagonal = np.sqrt(np.maximum(curvature, 1e-300))
         x = self.theta[self.C]
         score = np.where((x != 0) | (self.room.theta0[self.C] != 0), np.inf, np.abs(g) / diagonal)
         score[np.isin(self.C, self.room.constraint.include)] = np.inf
