@@ -68,11 +68,12 @@ def run(
 ) -> Hits:
     """Ask and tell until the goals (places of TOLERANCES) are reached, or the budget or ``cap`` is spent.
 
-    A run whose gap is above 10 is given up. With ``stall``, so is one whose smallest gap has not fallen by
-    a tenth since 1/stall of its calls.
+    A run whose gap is above 10 is given up, unless outliers may have put it there. With ``stall``, so is one whose smallest gap has not fallen by
+    a tenth since 1/stall of its calls, and a sixteenth of the budget is spent.
     """
     hits = Hits(seed, problem.budget)
     judge = Judge(problem, hits)
+    far = 1e6 if problem.outliers else 10.0
     start = time.perf_counter()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -99,9 +100,9 @@ def run(
                 improved, level = nfev, hits.gap
             if all(reached[place] < inf for place in goals):
                 hits.ended = "solved"
-            elif here > 10:
+            elif here > far:
                 hits.ended = "diverged"
-            elif nfev >= cap or nfev > stall * improved:
+            elif nfev >= cap or nfev > max(stall * improved, problem.budget / 16):
                 hits.ended = "cut"
             if hits.ended:
                 break

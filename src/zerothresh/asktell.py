@@ -337,8 +337,7 @@ class Optimizer:
             self._open = None
             self.finish(
                 Status.DIVERGED,
-                f"step {before.nit + 1} left the floating-point numbers: the learning rate is too large "
-                "for this problem, or the function too steep; take a smaller eta",
+                f"step {before.nit + 1} left the floating-point numbers: {self._why_diverged()}",
             )
             return False
         if values is not current.values:  # values that were made up tell nothing of F
@@ -356,6 +355,11 @@ class Optimizer:
         if self._keeper is not None and not self.done:
             self._keeper.save_if_due()
         return stepped
+
+    def _why_diverged(self) -> str:
+        if isinstance(self.task.method, Program):
+            return "the function falls without bound, it seems"
+        return "the learning rate is too large for this problem, or the function too steep; take a smaller eta"
 
     def _sound(self, values: Array) -> Array | None:
         """The values with those that are not finite replaced by the worst one seen, if that is wanted.
@@ -414,6 +418,13 @@ class Optimizer:
         """Plan the next round, or end if it does not fit into the budget."""
         task, search = self.task, self.search
         probes = next_probes(task, search)
+        for _ in range(1000):  # a round that asks for nothing is answered at once
+            if probes is None or probes.calls(task.estimator) > 0:
+                break
+            search = self.search = advance(task, search, self._plan(probes), np.empty(0))
+            probes = next_probes(task, search)
+        else:
+            probes = None
         if probes is None:
             self.finish(Status.CONVERGED, f"the method has nothing more to ask after {search.nit} steps")
             return

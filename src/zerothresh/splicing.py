@@ -45,7 +45,7 @@ def solve(
     scale = float(np.trace(A)) / d
     if not scale > 0 or not np.isfinite(A).all() or not np.isfinite(b).all():
         return np.zeros(d)
-    A = A + (1e-12 * scale) * np.eye(d)
+    A = A + (1e-11 * scale) * np.eye(d)
     forced = np.empty(0, np.int64) if forced is None else forced
     if math.comb(d, k) <= ALL:
         return _best_of_all(A, b, k, forced)
@@ -62,7 +62,7 @@ def solve(
         if name in seen:
             continue
         seen.add(name)
-        x = np.linalg.solve(A[np.ix_(S, S)], b[S])
+        x = minimiser(A[np.ix_(S, S)], b[S])
         value = -0.5 * float(b[S] @ x)
         if value < best_value:
             best, best_value = np.zeros(d), value
@@ -72,17 +72,38 @@ def solve(
 
 def prices(A: Array, b: Array, S: Indices) -> Array:
     """What the minimum on the support changes by if S[a] is exchanged for j: (d, k), infinite for j in S."""
-    M = np.linalg.inv(A[np.ix_(S, S)])
+    M = _inverse(A[np.ix_(S, S)])
     x = M @ b[S]
     B = A[:, S] @ M  # (d, k)
     r = b - A[:, S] @ x
     s = np.diag(A) - np.einsum("jk,jk->j", B, A[:, S])
-    m = np.diag(M)
+    m = np.maximum(np.diag(M), 1e-300)
     r_after = r[:, None] + B * (x / m)  # residuals once a is dropped
     s_after = s[:, None] + B * B / m
     change = (x * x / (2 * m))[None, :] - r_after * r_after / (2 * np.maximum(s_after, 1e-300))
     change[S] = np.inf
     return np.asarray(change)
+
+
+def minimiser(A: Array, b: Array) -> Array:
+    """x with A x = b; the shortest of those that come nearest if A has no inverse."""
+    try:
+        x = np.linalg.solve(A, b)
+        if np.isfinite(x).all():
+            return np.asarray(x)
+    except np.linalg.LinAlgError:
+        pass
+    try:
+        return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
+    except np.linalg.LinAlgError:
+        return np.zeros_like(b)
+
+
+def _inverse(A: Array) -> Array:
+    try:
+        return np.asarray(np.linalg.inv(A))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(A, hermitian=True))
 
 
 def _completed(S: Indices, score: Array, k: int) -> Indices:
@@ -97,7 +118,10 @@ def _completed(S: Indices, score: Array, k: int) -> Indices:
 def _best_of_all(A: Array, b: Array, k: int, forced: Indices) -> Array:
     supports = [S for S in combinations(range(b.size), k) if set(forced.tolist()) <= set(S)]
     S = np.array(supports, np.int64)
-    x = np.linalg.solve(A[S[:, :, None], S[:, None, :]], b[S][:, :, None])[:, :, 0]
+    try:
+        x = np.linalg.solve(A[S[:, :, None], S[:, None, :]], b[S][:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        x = np.array([minimiser(A[np.ix_(T, T)], b[T]) for T in S])
     value = -0.5 * (b[S] * x).sum(axis=1)
     place = int(np.argmin(value))
     out = np.zeros(b.size)
@@ -127,12 +151,12 @@ def _exchange(A: Array, b: Array, S: Indices, forced: Indices) -> Indices:
     """Make the best exchange of one for one until none helps."""
     d, S = b.size, S.copy()
     fixed = np.isin(S, forced)
-    for _ in range(20 * S.size + 100):
+    for _ in range(2 * S.size + 10):
         change = prices(A, b, S)
         change[:, fixed] = np.inf
         j, a = divmod(int(np.argmin(change)), S.size)
-        value = 0.5 * abs(float(b[S] @ np.linalg.solve(A[np.ix_(S, S)], b[S])))
-        if not change[j, a] < -1e-10 * max(value, 1e-300) or d == S.size:
+        value = 0.5 * abs(float(b[S] @ minimiser(A[np.ix_(S, S)], b[S])))
+        if not change[j, a] < -1e-8 * max(value, 1e-300) or d == S.size:
             break
         S[a] = j
     return S

@@ -36,7 +36,10 @@ class Auto(Program):
         if room.n > 2 and not (seen.rough or seen.kink) and affordable(room):
             known = Model(room, seen)
             room.say("index: " + (yield from known.search()))
+            if known.done and known.quadratic and not seen.random:
+                return  # the model is exact, and its best support is known
         descent = Descent(room, seen, known=known)
         room.say("htp: " + (yield from descent.search()))
-        room.say((yield from descent.restarts(patience=1000 if seen.rough else 10)))
+        if known is None or not known.done:
+            room.say((yield from descent.restarts(patience=1000 if seen.rough else 6)))
         yield from descent.insist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from zerothresh.methods.base import Array
@@ -71,7 +73,8 @@ class Splines:
         scale = h.mean(axis=1)[:, None]
         T[:, inner] /= scale[:, :, None]
         right[:, inner] /= scale
-        self.bend = np.asarray(np.linalg.solve(T, right[:, :, None])[:, :, 0], dtype=np.float64)
+        with suppress(np.linalg.LinAlgError):  # else straight pieces
+            self.bend = np.asarray(np.linalg.solve(T, right[:, :, None])[:, :, 0], dtype=np.float64)
 
     def at(self, z: Array) -> tuple[Array, Array, Array]:
         """Values, slopes and bends at z, one place a curve."""

@@ -94,7 +94,10 @@ class Descent:
             self.start, self.values = np.concatenate([self.start, there]), np.concatenate([self.values, here])
             if float(here.mean()) >= float(there.mean()) and float(self.start.mean()) <= self.F:
                 self.theta, self.values = start, self.start  # no: it was a fit to a few
-            room.move(self.theta, self.F if self.m == room.n else None)
+            if self.m == room.n and (room.fun is None or room.fun > self.F or self.seen.random):
+                room.move(self.theta, self.F)
+            elif room.fun is None and better(here, there, room.n):
+                room.move(self.theta)
 
     def gradient(self, C: Indices) -> Generator[Probes, Answers, Array]:
         """The gradient on C at theta, by differences."""
@@ -336,7 +339,7 @@ class Descent:
         size = float(np.abs(self.theta[S]).mean())
         sigma, C, rate, failed = 0.3 * size, np.eye(k), 2 / 11, 0
         while sigma > 1e-4 * size and failed < 30 + 10 * k and room.left > 2 * self.m * self.repeats:
-            step = np.linalg.cholesky(C) @ room.rng.normal(k)
+            step = np.linalg.cholesky(C + 1e-12 * np.trace(C) * np.eye(k)) @ room.rng.normal(k)
             trial = self.theta.copy()
             trial[S] += sigma * step
             trial = room.H(trial)
@@ -405,7 +408,9 @@ class Descent:
             bent = 2 * (-float(g @ move) - fall) / max(float(move @ move), 1e-300)  # curvature along the step
             now = self.quasi.mean
             damp = min(max(4 * damp, 0.5 * (bent / now - 1), 0.1), max(100 * damp, 10.0))
-        self.kinked = not self.seen.random
+        first = self._goal(self.quasi, g, 0.0)
+        promised = 0.0 if first is None else -float(g @ (first - self.theta)[self.C])
+        self.kinked = not self.seen.random and promised > 1e-4 * self.gained + 10 * self.slack
 
     def _stretch(self, g: Array, trial: Array, values: Array) -> Asks:
         """Take a step that lowered F, and go on in its direction as long as that pays."""

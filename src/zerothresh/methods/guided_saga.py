@@ -44,7 +44,11 @@ class GuidedSAGA(Program):
         rows, places = np.zeros((n, room.d)), np.tile(theta, (n, 1))
         rows[:, C] = slopes
         F, mean = float(base.mean()), rows.mean(axis=0)
+        if not mean.any():
+            room.say("all components together are stationary at the start")
+            return
         eta = 1 / (3 * (yield from _steepest(room, seen, theta, base, rows)))
+        eta = min(eta, 10 * seen.length / max(float(np.linalg.norm(mean)), 1e-300))
         least = 1e-6 * eta
         kept = theta, rows.copy(), places.copy(), mean
         while eta > least:
@@ -81,7 +85,7 @@ def _steepest(room: Room, seen: Look, theta: Array, base: Array, rows: Array) ->
     length = np.maximum(((points - theta) ** 2).sum(axis=1), 1e-300)
     bends = 2 * (values - base - z) / length
     steep = float(np.quantile(bends, 0.9))
-    return steep if steep > 0 else float(norms.max()) / seen.length
+    return steep if 0 < steep < np.inf else max(float(norms.max()), 1e-300) / seen.length
 
 
 def _orthonormal(vectors: list[Array]) -> Array:

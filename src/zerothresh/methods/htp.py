@@ -36,6 +36,8 @@ class HTP(Program):
         seen = yield from look(room)
         room.say(seen.words())
         room.random = seen.random
+        if not room.free().size:
+            return
         descent = Descent(room, seen, exchanges=self.exchanges)
         room.say((yield from descent.search()))
         yield from descent.insist()

@@ -20,6 +20,7 @@ from zerothresh.methods.base import Array, register
 from zerothresh.methods.curves import Curves, Splines
 from zerothresh.methods.descent import MOST, Descent
 from zerothresh.methods.look import Look, look
+from zerothresh.methods.niht import better
 from zerothresh.methods.program import Asks, Program, Room
 from zerothresh.plan import Indices, Probes
 
@@ -43,7 +44,7 @@ class Index(Program):
         room.random = seen.random
         model = Model(room, seen)
         room.say((yield from model.search()))
-        if not model.done:
+        if not model.done and model.C.size:
             descent = Descent(room, seen, known=model)
             room.say("htp: " + (yield from descent.search()))
             yield from descent.insist()
@@ -255,7 +256,7 @@ class Model:
         reach = 40 * self._across()  # curves are known for a few natural lengths
         for _ in range(40):
             splines = self.curves.centre(self.scores(self.theta)[:m], self._spacing(V))
-            trial, predicted, g, A = self._minimise(splines, V, k, reach)
+            trial, predicted, g, A = self._minimise(splines, V, k, reach, least + slack)
             trial = room.H(trial)
             mean = float(self.values[:m].mean())
             if not mean - predicted > least + slack or room.left < m:
@@ -328,8 +329,13 @@ class Model:
                 self._note(theta, values[:m])
         self.notes = []
 
-    def _minimise(self, splines: Splines, V: Array, k: int, reach: float) -> tuple[Array, float, Array, Array]:
-        """A sparse minimiser of the modelled F: point, F there, gradient and Hessian at the last point but one."""
+    def _minimise(
+        self, splines: Splines, V: Array, k: int, reach: float, worth: float
+    ) -> tuple[Array, float, Array, Array]:
+        """A sparse minimiser of the modelled F: point, F there, gradient and Hessian.
+
+        As long as going down promises more than it is worth, the search for other supports waits.
+        """
         room, C, start = self.room, self.C, self.theta
         z0, norms = V @ (start - room.theta0)[C], self._norms(V)
 
@@ -342,10 +348,10 @@ class Model:
 
         def descend(theta: Array) -> tuple[Array, float]:
             value, slope, bend = F(theta)
-            for turn in range(40):
+            for turn in range(20):
                 g, A = self._derivatives(V, slope, bend, theta)
                 damp, moved = 0.0, False
-                for _ in range(12):
+                for _ in range(8):
                     damped = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
                     trial = self._sparse(damped, damped @ theta[C] - g, k, theta, alone=turn > 0 or damp > 0)
                     if near(trial):
@@ -353,7 +359,7 @@ class Model:
                         if there[0] < value:
                             moved = True
                             break
-                    damp = max(4 * damp, 0.03)
+                    damp = max(8 * damp, 0.03)
                 if not moved:
                     break
                 fall = value - there[0]
@@ -372,7 +378,7 @@ class Model:
                 size, moved = 1e-9 * float(np.trace(A)) / S.size + 1e-300, False
                 for _ in range(6):
                     trial = theta.copy()
-                    trial[C[S]] -= np.linalg.solve(A + size * np.eye(S.size), g)
+                    trial[C[S]] -= splicing.minimiser(A + size * np.eye(S.size), g)
                     trial = room.inside(trial)
                     there = F(trial)
                     if there[0] < value:
@@ -411,11 +417,13 @@ class Model:
                         return trial, there
             return theta, value
 
+        now = F(start)[0]
         theta, value = descend(start)
-        if start is not room.theta0 and near(room.theta0):
+        enough = now - value > 100 * worth
+        if start is not room.theta0 and not enough and near(room.theta0):
             other = descend(room.theta0)
             theta, value = other if other[1] < value else (theta, value)
-        for _ in range(3 * k):
+        for _ in range(0 if enough else 3 * k):
             trial, _ = exchanged(theta, value)
             if trial is theta:
                 break
@@ -456,6 +464,8 @@ class Model:
     def search(self) -> Told:
         room = self.room
         n, k = room.n, room.k
+        if not self.C.size:
+            return "no coordinate is free"
         if room.constraint.groups is not None:
             return "groups: the index model has no groups"
         small = self.C.size <= 3 * k
@@ -490,7 +500,7 @@ class Model:
                 return "the budget allows no more rows"
             there = yield from room.starts(held)
             here = (yield from room.values([self.theta], held))[0]
-            if float(here.mean()) < float(there.mean()):
+            if better(here, there, n):
                 room.move(self.theta)
             if float(here.mean()) < 0.05 * float(there.mean()):
                 self._screen(g, np.diag(A), 3 * k)

@@ -56,6 +56,8 @@ class NIHT(Program):
         seen = yield from look(room)
         room.say(seen.words())
         room.random = seen.random
+        if not room.free().size:
+            return
         if room.left >= 3 * room.n * (room.free().size + 1):
             room.say((yield from Whole(room, seen).search(self.step, self.momentum)))
         else:
@@ -100,7 +102,9 @@ class Whole:
         known: Array | None = None
         while True:
             beta, beta_before = (1 + math.sqrt(1 + 4 * beta * beta)) / 2, beta
-            y = theta + ((beta_before - 1) / beta) * (theta - before) if momentum else theta
+            y = theta
+            if momentum and theta is not before:
+                y = room.inside(theta + ((beta_before - 1) / beta) * (theta - before))
             F_y, g = yield from self.gradient(y, known if y is theta else None)
             if y is theta:
                 F = F_y
@@ -130,13 +134,16 @@ class Whole:
 def sampled(room: Room, seen: Look) -> Generator[Probes, Answers, str]:
     """With gradients of a few components, or along a few directions, averaged: for budgets of a few d."""
     n, C = room.n, room.free()
-    judges = room.everything if 40 * n <= room.left else room.rng.subset(n, max(1, min(n, int(room.left / 40))))
+    judges = room.rng.subset(n, max(1, min(n, int(room.left / 4))))
+    if judges.size < min(n, 5):
+        return "the budget is too small to judge a step"
     share = max(2, int(room.left / 10))
     q = min(C.size, share - 1)
     batch = max(1, min(n, share // (q + 1)))
     mu = max(seen.mu, 0.1 * seen.length if seen.kink else 0.0)
     theta, eta, total, weight, failed = room.theta0, 0.0, np.zeros(room.d), 0.0, 0
-    F = float((yield from room.values([theta], judges)).mean())
+    start = yield from room.starts(judges)
+    F = float(start.mean())
     order: Indices = np.empty(0, np.int64)
     while True:
         if order.size < batch:
@@ -153,19 +160,31 @@ def sampled(room: Room, seen: Look) -> Generator[Probes, Answers, str]:
                 return "values do not change"
             continue
         eta = eta or 0.5 * seen.length / largest
-        best, fell = (F, theta, eta), False
+        best, fell, sure = (F, theta, eta), False, False
         for step in (eta, 3 * eta, eta / 3):
             trial = room.H(theta - step * g)
-            value = float((yield from room.values([trial], judges)).mean())
+            values = (yield from room.values([trial], judges))[0]
+            value = float(values.mean())
             if value < best[0]:
-                best, fell = (value, trial, step), True
+                best, fell, sure = (value, trial, step), True, better(values, start, n)
             elif fell:
                 break
         failed = 0 if fell else failed + 1
         F, theta, eta = best if fell else (F, theta, eta / 3)
-        room.move(theta, F if judges.size == n else None)
+        if fell and sure:
+            room.move(theta, F if judges.size == n else None)
         if failed > 30:
             return "no step lowers F"
+
+
+def better(values: Array, start: Array, n: int) -> bool:
+    """Whether values of some components are lower than at the start by more than chance; of all n, at all."""
+    change = values - start
+    if change.size == n:
+        return float(change.mean()) < 0
+    if change.size < 5:
+        return False
+    return float(change.mean()) + 3 * float(change.std(ddof=1)) / math.sqrt(change.size) < 0
 
 
 def _gradient(
@@ -179,5 +198,7 @@ def _gradient(
         g[C] = slopes.mean(axis=0)
         return g
     block = room.directions("orthogonal", q)
-    answers = yield Probes.around(theta, block, mu, q, of)
-    return block.combine((answers.moved - base[:, None]).mean(axis=0) * (room.d / (q * mu)))
+    moved = yield from room.around(theta, block, mu, q, of)
+    g = block.combine((moved - base[:, None]).mean(axis=0) * (room.d / (q * mu)))
+    g[np.setdiff1d(np.arange(room.d), C)] = 0.0
+    return g

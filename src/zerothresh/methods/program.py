@@ -8,6 +8,7 @@ run goes on nothing is repeated: the function itself waits between two rounds.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Generator
 from typing import Any
 
@@ -69,7 +70,9 @@ class Script:
     def fun(self) -> float | None:
         """F at the iterate, if it is known."""
         found = self.__dict__.get("_live")
-        return None if found is None or found.length != self.values.size else found.room.fun
+        if found is None or found.length != self.values.size or found.room.fun is None:
+            return None
+        return float(found.room.fun * found.room.unit)
 
     @property
     def random(self) -> bool:
@@ -175,6 +178,7 @@ class Room:
         self.random = False  # whether values are random, so that the lowest one seen proves nothing
         self.remarks: list[tuple[int, str]] = []
         self._at_start: dict[int, float] = {}
+        self.unit = 0.0  # values are told in this unit, so that they are neither tiny nor huge; 0: not known yet
         self._setting = setting
         self._constraint = setting.constraint
         self._threshold: HardThreshold | None = None
@@ -241,8 +245,23 @@ class Room:
     def values(self, points: list[Array], of: Indices | None = None) -> Generator[Probes, Answers, Array]:
         """f_i at points: (points, components)."""
         of = self.everything if of is None else of
+        if not points or not of.size:
+            return np.empty((len(points), of.size))
         answers = yield Probes.values(points, of)
-        return answers.values
+        return self._in_units(answers.values)
+
+    def _in_units(self, values: Array) -> Array:
+        if not self.unit:
+            size = float(np.abs(values).max(initial=0.0))
+            self.unit = math.ldexp(1.0, math.frexp(size)[1]) if 0 < size < 1e300 else 1.0 if size == 0 else 2.0**1000
+        return values / self.unit
+
+    def around(
+        self, theta: Array, block: Block, h: float, count: int, of: Indices
+    ) -> Generator[Probes, Answers, Array]:
+        """f_i(theta + h u_l) for the directions of a block: (components, directions)."""
+        answers = yield Probes.around(theta, block, h, count, of)
+        return self._in_units(answers.moved)
 
     def remember(self, component: int, value: float) -> None:
         """f_i at the start is known, and need not be asked for again."""
@@ -265,14 +284,16 @@ class Room:
         out of all proportion is asked for once more: a value that comes once and not again is an outlier.
         """
         steps = self.steps_inside(theta, chosen, h)
+        if not chosen.size or not of.size:
+            return np.empty((of.size, chosen.size)), steps
         block = SparseBlock.coordinates(self.d, chosen, steps)
-        answers = yield Probes.around(theta, block, 1.0, chosen.size, of)
-        changes = yield from self._once_more(theta, chosen, steps, of, base, answers.moved - base[:, None])
+        moved = yield from self.around(theta, block, 1.0, chosen.size, of)
+        changes = yield from self._once_more(theta, chosen, steps, of, base, moved - base[:, None])
         slopes = changes / steps
         if central and self.box is None:
             back = SparseBlock.coordinates(self.d, chosen, -steps)
-            answers = yield Probes.around(theta, back, 1.0, chosen.size, of)
-            others = yield from self._once_more(theta, chosen, -steps, of, base, answers.moved - base[:, None])
+            moved = yield from self.around(theta, back, 1.0, chosen.size, of)
+            others = yield from self._once_more(theta, chosen, -steps, of, base, moved - base[:, None])
             slopes = 0.5 * (slopes - others / steps)
         return slopes, steps
 
@@ -309,8 +330,10 @@ class Room:
 
     def each(self, points: Array, of: Indices) -> Generator[Probes, Answers, Array]:
         """f_i at a point of its own for each component."""
+        if not of.size:
+            return np.empty(0)
         answers = yield Probes.each(points, of)
-        return answers.paired
+        return self._in_units(answers.paired)
 
     def free(self) -> Indices:
         """The coordinates that may be other than 0."""

@@ -55,7 +55,7 @@ class Quasi:
         """The Newton step on the support S."""
         block = self._block(S)
         shift = 1e-10 * float(np.trace(block)) / max(S.size, 1)
-        return np.asarray(-np.linalg.solve(block + shift * np.eye(S.size), g))
+        return -splicing.minimiser(block + shift * np.eye(S.size), g)
 
     def sparse(self, theta: Array, g: Array, C: Indices, k: int, constraint: Constraint, damp: float = 0.0) -> Array:
         """The minimiser of the model on C with at most k non-zeros."""
@@ -83,6 +83,6 @@ class Quasi:
                 T = S.copy()
                 T[a] = j
                 point = np.zeros(theta.size)
-                point[C[T]] = np.linalg.solve(A[np.ix_(T, T)], b[T])
+                point[C[T]] = splicing.minimiser(A[np.ix_(T, T)], b[T])
                 found.append(point)
         return found
