@@ -68,8 +68,8 @@ def run(
 ) -> Hits:
     """Ask and tell until the goals (places of TOLERANCES) are reached, or the budget or ``cap`` is spent.
 
-    A run whose gap is above 10 is given up, unless outliers may have put it there. With ``stall``, so is one whose smallest gap has not fallen by
-    a tenth since 1/stall of its calls, and a sixteenth of the budget is spent.
+    A run whose gap is above 10 is given up, unless outliers may have put it there. With ``stall``, so is one
+    whose smallest gap has not fallen by a tenth since 1/stall of its calls, once a sixteenth of the budget is spent.
     """
     hits = Hits(seed, problem.budget)
     judge = Judge(problem, hits)

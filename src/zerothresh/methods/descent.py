@@ -17,6 +17,7 @@ import numpy as np
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array
 from zerothresh.methods.look import Look
+from zerothresh.methods.niht import better
 from zerothresh.methods.program import Asks, Room
 from zerothresh.methods.quasi import Quasi
 from zerothresh.plan import Indices, Probes

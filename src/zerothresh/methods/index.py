@@ -428,6 +428,10 @@ class Model:
             if trial is theta:
                 break
             theta, value = descend(trial)
+        for _ in range(12 if not enough and len(V) == room.n and np.count_nonzero(theta) > 1 else 0):
+            begin = theta * (room.rng.uniform(room.d) < 0.5)  # a part of the support, and down from there
+            other = descend(exchanged(room.constraint.project(begin), math.inf)[0])
+            theta, value = other if other[1] < value and near(other[0]) else (theta, value)
         _, slope, bend = F(theta)
         return theta, value, *self._derivatives(V, slope, bend, theta)
 

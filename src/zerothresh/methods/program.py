@@ -100,6 +100,9 @@ class Script:
                 object.__setattr__(self, "_told", (method, setting))
             found = _Live(method, setting)
             found.replay(self.values)
+            if not np.array_equal(found.room.theta, self.theta):
+                raise ValueError("the values lead the method to another iterate")
+            object.__setattr__(self, "theta", found.room.theta)  # the very same object: steps are told by it
             object.__setattr__(self, "_live", found)
         return found
 
