@@ -57,6 +57,7 @@ def solve(
         begins += [np.argsort(-score, kind="stable")[:k], _forward(A, b, k, forced)]
     best, best_value, seen = np.zeros(d), 0.0, set[bytes]()
     for begin in begins:
+        begin = np.concatenate([forced, np.setdiff1d(begin, forced)])
         S = _exchange(A, b, _completed(begin, score, k), forced)
         name = np.sort(S).tobytes()
         if name in seen:

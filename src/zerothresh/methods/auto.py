@@ -41,5 +41,5 @@ class Auto(Program):
         descent = Descent(room, seen, known=known)
         room.say("htp: " + (yield from descent.search()))
         if known is None or not known.done:
-            room.say((yield from descent.restarts(patience=1000 if seen.rough else 6)))
+            room.say((yield from descent.restarts(share=1e9 if seen.rough else 3.0)))
         yield from descent.insist()

@@ -185,11 +185,14 @@ class Descent:
                 return words
             m = 3 * self.m if 4 * self.m < room.n else room.n
 
-    def restarts(self, patience: int) -> Generator[Probes, Answers, str]:
-        """Begin again from a part of the best support, without what was dropped at first, until that fails often."""
+    def restarts(self, share: float) -> Generator[Probes, Answers, str]:
+        """Begin again from a part of the best support, without what was dropped at first.
+
+        It ends when ``share`` times the calls that led to the best point have found nothing better.
+        """
         room, failed, count = self.room, 0, 0
-        whole = self.C
-        while failed < patience and self.m == room.n:
+        whole, until = self.C, (1 + share) * self.room.used
+        while room.used < until and self.m == room.n:
             S = np.flatnonzero(self.theta)
             if S.size < 2 or whole.size <= room.k or room.left < 3 * self.price(whole.size):
                 break
@@ -209,7 +212,7 @@ class Descent:
                 self._forget()
                 yield from self.level()
             if float(best[1].mean()) - self._least(True) > self.F:
-                failed = 0
+                failed, until = 0, (1 + share) * room.used
             else:
                 failed += 1
                 self.theta, self.values, self.gained = best

@@ -114,8 +114,12 @@ class _Looking:
         self.theta = room.theta0
         self.i = room.rng.integers(room.n, 1)
         u = room.rng.normal(room.d)
+        self.sided = False  # whether there is room to one side only
         if room.box is not None:
-            u = np.where(room.box.high > room.box.low, u, 0.0)
+            low, high = room.box.low, room.box.high
+            u = np.where(self.theta <= low, np.abs(u), np.where(self.theta >= high, -np.abs(u), u))
+            u = np.where(high > low, u, 0.0)
+            self.sided = bool(((self.theta <= low) | (self.theta >= high)).any())
         self.u = u / max(float(np.linalg.norm(u)), 1e-300)
         self.scale = max(1.0, float(np.abs(self.theta).max()))
         self.noise = 0.0  # of a single value
@@ -162,7 +166,7 @@ class _Looking:
         f0, one, two, back = four.tolist()
         self.f0 = f0
         a, b, bent = abs(one - f0), abs(two - 2 * one + f0), abs(one + back - 2 * f0)
-        smooth = 0.5 * b < bent < 2 * b and 1e-7 * a < b < 3e-3 * a and b > 300 * _EPS * self.size
+        smooth = (self.sided or 0.5 * b < bent < 2 * b) and 1e-7 * a < b < 3e-3 * a and b > 300 * _EPS * self.size
         if not smooth:
             return None
         self.noise = 8 * _EPS * self.size
@@ -178,7 +182,8 @@ class _Looking:
         h, straight, votes, before = 1e-4 * self.scale, 0.0, 0, (0.0, 0.0)
         measured = self.random
         for _ in range(14):
-            four = yield from self.at(h, 2 * h, -h, -2 * h)  # side by side: there may be a kink at the start
+            sides = (h, 2 * h) if self.sided else (h, 2 * h, -h, -2 * h)  # there may be a kink at the start
+            four = np.resize((yield from self.at(*sides)), 4)
             ones, twos = four[[0, 2]], four[[1, 3]]
             a, b = float(np.abs(ones - self.f0).max()), float(np.abs(twos - 2 * ones + self.f0).max())
             if before[1] > 10 * self.floor and a < 3 * before[1] and h > 20 * before[0]:
@@ -205,7 +210,7 @@ class _Looking:
                 h *= min(max(0.3 * a / b, 1e-4), 1000.0)
         length = h * min(max(a / max(b, 1e-300), 0.3), 1.0 if self.random else 30.0)
         bent = abs(float(ones.sum()) - 2 * self.f0)
-        kink = bent > 5 * b + 4 * self.floor and bent > 0.2 * a
+        kink = not self.sided and bent > 5 * b + 4 * self.floor and bent > 0.2 * a
         for _ in range(4 if kink else 0):  # how far one has to go until nothing changes any more
             far = yield from self.at(10 * h, -10 * h)
             further = float(np.abs(far - self.f0).max())
