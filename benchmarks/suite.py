@@ -213,7 +213,7 @@ def _attack(seed: int, n: int = 10) -> Attack:
     W, b, V, c = layers
     right = (np.tanh(images @ W + b) @ V + c).argmax(axis=1) == labels
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(np.flatnonzero(right), n, replace=False)
+    chosen = rng.choice(np.flatnonzero(right & (labels == seed % 10)), n, replace=False)
     return Attack(images[chosen], labels[chosen], layers, kappa=0.0)
 
 

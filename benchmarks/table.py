@@ -22,6 +22,7 @@ class Score:
     who: str = "-"
     calls: list[float] = field(default_factory=list)
     detail: dict[str, Any] = field(default_factory=dict)
+    known: bool = True  # there were runs
 
     def total(self, budget: int, seeds: int) -> float:
         """All calls that were made, if nothing was reached."""
@@ -43,7 +44,7 @@ class Row:
 
     def best_paper(self, place: int, only: Sequence[str] = ()) -> Score:
         """The best method of the paper with its best setting."""
-        best = Score()
+        best = Score(known=bool(self.paper))
         for method, kept in self.paper.items():
             top = best_of(kept, TOLERANCES[place])
             if top is not None and top["ert"] < best.ert and (not only or method in only):
@@ -53,11 +54,11 @@ class Row:
     def best_peer(self, place: int) -> Score:
         """The best peer."""
         scores = [Score(ert(runs, place), name, [h.either[place] for h in runs]) for name, runs in self.peers.items()]
-        return min(scores, key=lambda score: score.ert, default=Score())
+        return min(scores, key=lambda score: score.ert, default=Score(known=False))
 
     def ratio(self, other: Score, own: Score) -> tuple[float, str]:
         """How many times more calls the other needs; '>' and '<' mark bounds, NaN that nobody got there."""
-        if own.ert == inf and other.ert == inf:
+        if not other.known or (own.ert == inf and other.ert == inf):
             return np.nan, ""
         if other.ert == inf:
             return other.total(self.problem.budget, len(own.calls)) / own.ert, ">"

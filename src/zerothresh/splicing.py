@@ -17,6 +17,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.threshold import Constraint
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -84,6 +86,30 @@ def prices(A: Array, b: Array, S: Indices) -> Array:
     change = (x * x / (2 * m))[None, :] - r_after * r_after / (2 * np.maximum(s_after, 1e-300))
     change[S] = np.inf
     return np.asarray(change)
+
+
+def inside(A: Array, b: Array, point: Array, C: Indices, constraint: Constraint) -> Array:
+    """The point put into the constraint; if that changes it, projected gradient steps of the model from there."""
+    best = constraint.project(point)
+    if constraint.box is None or np.array_equal(best, point):
+        return best
+
+    def value(theta: Array) -> float:
+        x = theta[C]
+        return 0.5 * float(x @ A @ x) - float(b @ x)
+
+    steepest = max(float(np.linalg.norm(A, 2)), 1e-300)
+    for begin in (best, np.zeros_like(best)):
+        theta = begin
+        for _ in range(60):
+            further = theta.copy()
+            further[C] -= (A @ theta[C] - b) / steepest
+            further = constraint.project(further)
+            if np.array_equal(further, theta):
+                break
+            theta = further
+        best = theta if value(theta) < value(best) else best
+    return best
 
 
 def minimiser(A: Array, b: Array) -> Array:

@@ -36,10 +36,12 @@ class Auto(Program):
         if room.n > 2 and not (seen.rough or seen.kink) and affordable(room):
             known = Model(room, seen)
             room.say("index: " + (yield from known.search()))
-            if known.done and known.quadratic and not seen.random:
+            if known.done and known.quadratic and not seen.random and room.theta is not room.theta0:
                 return  # the model is exact, and its best support is known
         descent = Descent(room, seen, known=known)
         room.say("htp: " + (yield from descent.search()))
-        if known is None or not known.done:
+        if room.theta is room.theta0 and descent.m == room.n:
+            room.say((yield from descent.kick(10)))
+        if known is None or not known.done or room.theta is room.theta0:
             room.say((yield from descent.restarts(share=1e9 if seen.rough else 3.0)))
         yield from descent.insist()

@@ -185,6 +185,31 @@ class Descent:
                 return words
             m = 3 * self.m if 4 * self.m < room.n else room.n
 
+    def kick(self, tries: int) -> Generator[Probes, Answers, str]:
+        """Where nothing leads down from the start: begin at the best of some random sparse points."""
+        room, best = self.room, (self.theta, self.values)
+        S_size = min(room.k, self.C.size)
+        for turn in range(tries):
+            if room.left < 3 * self.price(self.C.size) + 12 * self.m:
+                break
+            points = []
+            for _ in range(8):
+                point = np.zeros(room.d)
+                S = self.C[room.rng.subset(self.C.size, S_size)]
+                point[S] = room.rng.normal(S_size) * self.seen.length * 3.0 ** (turn % 5 - 1)
+                points.append(room.constraint.project(room.inside(self.theta + point)))
+            values = yield from room.values(points, self.of)
+            lowest = int(np.argmin(values.mean(axis=1)))
+            self.theta, self.values = points[lowest], values[lowest]
+            self._forget()
+            yield from self.level()
+            if float(best[1].mean()) - self.slack > self.F:
+                room.move(self.theta, self.F if self.m == room.n else None)
+                return "a random start led further down"
+            self.theta, self.values = best
+            self._forget()
+        return "no random start led further down"
+
     def restarts(self, share: float) -> Generator[Probes, Answers, str]:
         """Begin again from a part of the best support, without what was dropped at first.
 
@@ -435,7 +460,9 @@ class Descent:
     def _goal(self, model: Quasi, g: Array, damp: float) -> Array | None:
         """The sparse minimiser of a model; None if it promises nothing."""
         room = self.room
-        trial = room.H(model.sparse(self.theta, g, self.C, room.k, room.constraint, damp))
+        reach = 1e5 * max(self.seen.length, float(np.linalg.norm(self.theta)))  # no step is longer
+        least = float(np.abs(g).max()) * math.sqrt(room.k) / reach
+        trial = room.H(model.sparse(self.theta, g, self.C, room.k, room.constraint, damp, least))
         promised = -float(g @ (trial - self.theta)[self.C])
         return trial if promised > 0 and not np.array_equal(trial, self.theta) else None
 

@@ -231,8 +231,9 @@ class Model:
         m, C = len(V), self.C
         square = np.maximum(np.einsum("rc,rc->r", V, V), 1e-300)  # the unit of a score is its own component's
         least = 1e-4 * float(np.median(np.abs(bend) * square)) / square
-        if not self.quadratic:  # straight pieces: a slope that goes on for a thousand natural lengths
-            least = least + 1e-3 / (np.sqrt(square) * self.seen.across(self.room.d))
+        # straight pieces: a slope that goes on for a thousand natural lengths, or more if there seem to be none
+        share = 1e-7 if self.quadratic else 1e-3
+        least = least + share / (np.sqrt(square) * self.seen.across(self.room.d))
         bend = np.maximum(bend, least)
         g = V.T @ slope / m + self.lam * theta[C]
         return g, (V * bend[:, None]).T @ V / m + self.lam * np.eye(C.size)
@@ -461,7 +462,7 @@ class Model:
         start = np.flatnonzero(theta[C])
         out = np.zeros(room.d)
         out[C] = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced, alone=alone)
-        return constraint.project(out)
+        return splicing.inside(A, b, out, C, constraint)
 
     # The whole.
 

@@ -101,6 +101,24 @@ def ecnoise(values: Array) -> float:
     return estimates[-1]
 
 
+def quantum(values: Array) -> float:
+    """The unit that values are multiples of, if they are rounded: to decimals, or to single precision; else 0.
+
+    >>> quantum(np.array([0.25, 3.5, 1.75]))
+    0.01
+    """
+    size = float(np.abs(values).max(initial=0.0))
+    for digits in range(9):
+        scaled = values * 10.0**digits
+        if size * 10.0**digits > 1e12:
+            break
+        if (np.abs(scaled - np.round(scaled)) <= 8 * _EPS * np.abs(scaled)).all():
+            return 10.0**-digits
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32).astype(np.float64)
+    return size * 2.0**-23 if np.array_equal(single, values) else 0.0
+
+
 def look(room: Room) -> Generator[Probes, Answers, Look]:
     """Look along a random direction from the start, at one component (at another one if that tells too little)."""
     return (yield from _Looking(room).search())
@@ -161,13 +179,13 @@ class _Looking:
 
     def _glance(self) -> Generator[Probes, Answers, Look | None]:
         """Four values are enough if they are those of a smooth function without noise."""
-        h = 1e-4 * self.scale
+        h = 1e-3 * self.scale
         four = yield from self.at(0.0, h, 2 * h, -h)
         f0, one, two, back = four.tolist()
         self.f0 = f0
         a, b, bent = abs(one - f0), abs(two - 2 * one + f0), abs(one + back - 2 * f0)
-        smooth = (self.sided or 0.5 * b < bent < 2 * b) and 1e-7 * a < b < 3e-3 * a and b > 300 * _EPS * self.size
-        if not smooth:
+        smooth = (self.sided or 0.5 * b < bent < 2 * b) and 1e-7 * a < b < 3e-2 * a and b > 300 * _EPS * self.size
+        if not smooth or quantum(four * self.room.unit) > 0:
             return None
         self.noise = 8 * _EPS * self.size
         self.room.remember(int(self.i[0]), f0)
@@ -180,8 +198,8 @@ class _Looking:
     def _length(self) -> Generator[Probes, Answers, Look]:
         """Lengthen and shorten a step until slope and curvature both show."""
         h, straight, votes, before = 1e-4 * self.scale, 0.0, 0, (0.0, 0.0)
-        measured = self.random
-        for _ in range(14):
+        measured, bent_before = self.random, (math.inf, 0.0)
+        for _ in range(20):
             sides = (h, 2 * h) if self.sided else (h, 2 * h, -h, -2 * h)  # there may be a kink at the start
             four = np.resize((yield from self.at(*sides)), 4)
             ones, twos = four[[0, 2]], four[[1, 3]]
@@ -192,21 +210,28 @@ class _Looking:
             if not measured and max(a, b) > self.floor:
                 measured = True
                 line = yield from self.at(*(j * 1e-3 * h for j in range(1, _POINTS)))
-                self.noise = ecnoise(np.concatenate([[self.f0], line]))
+                every = np.concatenate([[self.f0], line, four])
+                unit = quantum(every * self.room.unit) / self.room.unit
+                self.noise = max(ecnoise(every[:_POINTS]), 0.5 * unit if np.unique(every).size > 1 else 0.0)
             if b <= self.floor:  # too short to see the curvature
                 straight = h if a > self.floor else 0.0
                 h *= 10.0 if a > self.floor or self.random else 1000.0
-                if h > 1e10 * self.scale:
+                if h > 1e8 * self.scale:
                     return self._rough() if a <= self.floor else self._found(self.scale, 0.0)
             elif straight > 0.05 * h and b > 0.1 * a and not self.random:  # a line up to there: a kink lies between
                 return self._found(math.sqrt(straight * h), 0.3 * a / h / math.sqrt(straight * h))
             elif a <= self.floor or 0.03 * a <= b <= 1.2 * a or self.random:
                 break
+            elif bent_before[0] < h and b < 2 * bent_before[1] * a:  # it bends less, further on: past a kink
+                return self._found(bent_before[0], 0.3 * a / h / bent_before[0])
             elif b > 1.2 * a and votes < 2 and self.room.n > 1:  # too long, or a component that is stationary
                 votes += 1
                 self.i = (self.i + 1) % self.room.n
                 self.f0 = float((yield from self.at(0.0))[0])
+            elif b > 1.2 * a and abs(float(ones[0] - ones[1])) < 0.1 * a:  # stationary: no slope at any length
+                return self._found(h * math.sqrt(max(abs(self.f0), a) / b), b / h**2)
             else:
+                bent_before = h, b / a
                 h *= min(max(0.3 * a / b, 1e-4), 1000.0)
         length = h * min(max(a / max(b, 1e-300), 0.3), 1.0 if self.random else 30.0)
         bent = abs(float(ones.sum()) - 2 * self.f0)

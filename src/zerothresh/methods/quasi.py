@@ -57,16 +57,19 @@ class Quasi:
         shift = 1e-10 * float(np.trace(block)) / max(S.size, 1)
         return -splicing.minimiser(block + shift * np.eye(S.size), g)
 
-    def sparse(self, theta: Array, g: Array, C: Indices, k: int, constraint: Constraint, damp: float = 0.0) -> Array:
-        """The minimiser of the model on C with at most k non-zeros."""
+    def sparse(
+        self, theta: Array, g: Array, C: Indices, k: int, constraint: Constraint, damp: float = 0.0, least: float = 0.0
+    ) -> Array:
+        """The minimiser of the model on C with at most k non-zeros; ``least`` is added to all curvatures."""
         A = self._block(C)
-        if damp:
-            A = A + (damp * float(np.trace(A)) / C.size) * np.eye(C.size)
+        if damp or least:
+            A = A + (damp * float(np.trace(A)) / C.size + least) * np.eye(C.size)
         forced = np.flatnonzero(np.isin(C, constraint.include))
         start = np.flatnonzero(theta[C])
         out = np.zeros(theta.size)
-        out[C] = splicing.solve(A, A @ theta[C] - g, k, starts=[start] if start.size else [], forced=forced)
-        return out
+        b = A @ theta[C] - g
+        out[C] = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced)
+        return splicing.inside(A, b, out, C, constraint)
 
     def exchanges(self, theta: Array, g: Array, C: Indices, count: int) -> list[Array]:
         """The model's own minimisers on supports that differ from theta's in one coordinate, best first."""
