@@ -36,6 +36,7 @@ class Descent:
         self.room, self.seen, self.exchanges = room, seen, exchanges
         self.order = room.rng.subset(room.n, room.n) if known is None else known.order
         self.given = np.empty((0, 0)) if known is None else known.first  # gradients at the start, of the first
+        self.spent = False  # whether the budget was what ended the search
         self.repeats = 1  # calls that a value is the mean of
         self.width = 1.0  # how much longer difference steps are than the first look said; 1 unless values are random
         self.clear = np.inf  # how far the last gradient stands out of the noise
@@ -219,7 +220,8 @@ class Descent:
         whole, until = self.C, (1 + share) * self.room.used
         while room.used < until and self.m == room.n:
             S = np.flatnonzero(self.theta)
-            if S.size < 2 or whole.size <= room.k or room.left < 3 * self.price(whole.size):
+            self.spent = room.left < 3 * self.price(whole.size)
+            if S.size < 2 or whole.size <= room.k or self.spent:
                 break
             count += 1
             best = self.theta, self.values, self.gained
@@ -254,7 +256,7 @@ class Descent:
 
     def insist(self) -> Asks:
         """The budget is spent: ask for what would be next, so that a run whose budget is raised goes on."""
-        while self.room.left < 3 * self.price(self.C.size):
+        while self.spent:
             self._forget()
             yield from self.level(force=True)
 
@@ -263,7 +265,8 @@ class Descent:
         room, C = self.room, self.C
         last = self.m == room.n
         while True:
-            if room.left < self.price(C.size) + self.m * self.repeats and not force:
+            self.spent = room.left < self.price(C.size) + self.m * self.repeats and not force
+            if self.spent:
                 return "the budget is spent"
             force = False
             g = yield from self._look_around()
@@ -289,7 +292,8 @@ class Descent:
                 continue
             if self.coarse:
                 yield from self._evolve()
-            if room.left < self.price(C.size) + self.m * self.repeats:
+            self.spent = room.left < self.price(C.size) + self.m * self.repeats
+            if self.spent:
                 return "the budget is spent"
             g = yield from self._look_around()
             better = yield from self._exchange(g)
