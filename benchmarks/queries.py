@@ -14,7 +14,9 @@ number of hits. suite.py has the problems, tuning.py the search for the best set
 from __future__ import annotations
 
 import argparse
+import io
 import json
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from functools import partial
 from math import inf
@@ -31,6 +33,24 @@ import zerothresh as zt
 
 QUICK = ("ridge-3", "bodyfat", "quadratic-10", "quadratics", "two-scores", "attack", "quadratic-10-noise")
 say = partial(print, flush=True)
+PAGE = """# How many calls
+
+Made by `python benchmarks/queries.py --plot docs/pictures/data-profiles.png --page docs/queries.md`; nothing on this
+page is written by hand but these lines.
+
+`auto` has nothing set. Each method of the paper has its learning rate and its number of directions (and `mu`, if there
+is noise) searched in its favour, problem by problem and goal by goal, with the true curvature as a unit that no user
+knows; the calls of that search are not counted. Expected running time over {seeds} seeds: the calls of all seeds until
+the goal, with the whole budget for a seed that missed it, over the number of those that reached it. `>` and `<` mark
+bounds where one side never got there. Peers get F with hard thresholding inside, n calls a value.
+`benchmarks/suite.py` has the problems.
+
+![The share of problems solved against calls](pictures/data-profiles.png)
+
+```
+{tables}
+```
+"""
 
 
 def contest(name: str, arguments: argparse.Namespace) -> list[Hits]:
@@ -78,6 +98,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="with --only paper or peers: do not use the cache")
     parser.add_argument("--kept", action="store_true", help="the contestant's last runs, no new ones")
     parser.add_argument("--plot", type=Path, metavar="PATH", help="data profiles as a picture")
+    parser.add_argument("--page", type=Path, metavar="PATH", help="the tables as a page of the documentation")
     arguments = parser.parse_args()
     names = arguments.problems.split(",") if arguments.problems else list(QUICK if arguments.quick else NAMES)
     for name in names:
@@ -94,7 +115,12 @@ def main() -> None:
     if arguments.method not in zt.methods():
         say(f"no method {arguments.method!r} yet: only the others")
     rows = [gather(name, arguments) for name in names]
-    show(rows, arguments.method)
+    told = io.StringIO()
+    with redirect_stdout(told):
+        show(rows, arguments.method)
+    print(told.getvalue())
+    if arguments.page:
+        arguments.page.write_text(PAGE.format(tables=told.getvalue().strip("\n"), seeds=len(rows[0].own)))
     if arguments.plot:
         profiles(rows, arguments.method, arguments.plot)
 
