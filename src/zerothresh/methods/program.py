@@ -19,7 +19,7 @@ from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array
 from zerothresh.plan import Box, Estimator, Indices, Plan, Probes
 from zerothresh.randomness import DIRECTIONS, Stream
-from zerothresh.threshold import Constraint, HardThreshold
+from zerothresh.threshold import Constraint, Diverged, HardThreshold
 
 PLENTY = 1e9  # calls, where nobody said how many
 Asks = Generator[Probes, Answers, Any]
@@ -99,8 +99,12 @@ class Script:
                 setting = dataclasses.replace(setting, constraint=known)
                 object.__setattr__(self, "_told", (method, setting))
             found = _Live(method, setting)
-            found.replay(self.values)
-            if not np.array_equal(found.room.theta, self.theta):
+            try:
+                found.replay(self.values)
+            except Diverged:
+                raise ValueError("the values lead the method out of the floating-point numbers") from None
+            scale = float(np.abs(self.theta).max(initial=0.0))
+            if not np.allclose(found.room.theta, self.theta, rtol=1e-6, atol=1e-9 * scale):
                 raise ValueError("the values lead the method to another iterate")
             object.__setattr__(self, "theta", found.room.theta)  # the very same object: steps are told by it
             object.__setattr__(self, "_live", found)
