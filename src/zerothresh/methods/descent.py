@@ -250,7 +250,7 @@ class Descent:
     def _first(self) -> int:
         """How many components to begin with: a few if there are many, fewer if the budget is small."""
         room = self.room
-        afford = room.left / ((4.4 if self.coarse else 8.0) * (self.C.size + 2))
+        afford = room.left / (8 * (self.C.size + 2))
         few = room.n if room.n <= 12 else max(4, math.ceil(room.n / 9))
         return int(max(1, min(few, room.n, afford)))
 
