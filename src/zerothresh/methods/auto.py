@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from zerothresh.methods.base import register
 from zerothresh.methods.descent import Descent
+from zerothresh.methods.drift import Drift
 from zerothresh.methods.index import Model, affordable
 from zerothresh.methods.look import look
 from zerothresh.methods.niht import sampled
@@ -32,6 +33,8 @@ class Auto(Program):
             room.say("niht: the budget holds no gradient along all coordinates, so that random directions must do")
             room.say("niht: " + (yield from sampled(room, seen)))
             return
+        if seen.random and seen.noise > 0.02 * seen.largest and room.left > 40 * room.free().size:
+            room.say("drift: " + (yield from Drift(room, seen).search()))
         known = None
         if room.n > 2 and not (seen.rough or seen.kink) and affordable(room):
             known = Model(room, seen)

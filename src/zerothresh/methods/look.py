@@ -34,7 +34,8 @@ class Look:
     random: bool  # whether the same point gives different values
     length: float  # natural length: a step along a random unit vector at which curvature shows
     curvature: float  # second derivative of a component along a random unit vector
-    value: float  # size of the values
+    value: float  # size of the values at the start
+    largest: float  # and of all that were seen
     rough: bool  # not smooth at any length: steps or plateaus
     kink: bool  # slopes to both sides of the start differ
     given: Estimator | None = None  # the user's own choice of step and kind of difference
@@ -251,5 +252,5 @@ class _Looking:
 
     def _found(self, length: float, curvature: float, *, rough: bool = False, kink: bool = False) -> Look:
         noise = max(self.noise, _EPS * self.size, 1e-300)
-        value, given = max(abs(self.f0), 1e-300), self.room.estimator
-        return Look(noise, self.random, length, curvature, value, rough, kink, given)
+        value, largest = max(abs(self.f0), 1e-300), max(self.size, 1e-300)
+        return Look(noise, self.random, length, curvature, value, largest, rough, kink, self.room.estimator)
