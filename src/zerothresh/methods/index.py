@@ -69,7 +69,8 @@ class Model:
         self.kappa = np.empty(0)  # l_i'' at the start, in the unit in which the row is a gradient
         self.slope = np.empty(0)  # l_i' there: 1 where the row was learnt at the start
         self.typical = 0.0  # the size of a row
-        self.lam = 0.0
+        self.lam = 0.0  # the l2 term is lam/2 |theta - centre|^2
+        self.centre = np.zeros(d)
         self.quadratic = True
         self.theta = room.theta0
         self.values = np.empty(0)  # f_i at theta, of the first components
@@ -100,7 +101,8 @@ class Model:
             if not ok:
                 self.several, self.first = True, rows
                 return False
-        rows = rows - self.lam * room.theta0[C]
+            yield from self._find_centre(rows, of, known)
+        rows = rows - self.lam * (room.theta0 - self.centre)[C]
         bends = yield from self._bends(rows, of, known)
         if not central:
             rows = rows - 0.5 * h * (bends[:, None] * rows**2 + self.lam)  # what forward differences add
@@ -152,6 +154,31 @@ class Model:
         self.lam = middle if abs(middle) > floor else 0.0
         return True
 
+    def _ridge(self, points: Array) -> Array:
+        """The l2 term at points, beyond what it is at the start."""
+        moved, start = points - self.centre, self.room.theta0 - self.centre
+        return np.asarray(0.5 * self.lam * (np.einsum("...d,...d->...", moved, moved) - float(start @ start)))
+
+    def _find_centre(self, rows: Array, of: Indices, known: Array) -> Asks:
+        """Whether the l2 term is around 0 or around the start: a move orthogonal to the row that 0 would mean."""
+        room, theta = self.room, self.room.theta0
+        if not self.lam or not theta[self.C].any() or room.d < 3:
+            return
+        a = int(np.argmax(np.linalg.norm(rows, axis=1)))
+        row = np.zeros(room.d)
+        row[self.C] = rows[a] - self.lam * theta[self.C]
+        w = np.zeros(room.d)
+        w[self.C] = theta[self.C]
+        w -= row * (float(row @ w) / max(float(row @ row), 1e-300))
+        size = float(np.linalg.norm(w))
+        if size < 1e-6 * float(np.linalg.norm(theta)):
+            return
+        point = room.inside(theta + (self.seen.length / size) * w)
+        value = float((yield from room.each(point[None], of[a : a + 1]))[0]) - float(known[a])
+        around_zero = 0.5 * self.lam * float(point @ point - theta @ theta)
+        if abs(value - around_zero) > 0.05 * abs(around_zero) + 20 * self.noise:
+            self.centre = theta
+
     def _bends(self, rows: Array, of: Indices, known: Array) -> Generator[Probes, Answers, Array]:
         """l_i'' at the start by one more value along each row, in the unit in which l_i' = 1."""
         room = self.room
@@ -161,7 +188,7 @@ class Model:
         values = yield from room.each(points, of)
         moved = points - room.theta0
         z = np.einsum("rc,rc->r", moved[:, self.C], rows)
-        ridge = 0.5 * self.lam * (np.einsum("rd,rd->r", points, points) - room.theta0 @ room.theta0)
+        ridge = self._ridge(points)
         bends = 2 * (values - known - ridge - z) / np.maximum(z * z, 1e-300)
         return np.where(np.isfinite(bends), bends, 0.0)
 
@@ -173,9 +200,9 @@ class Model:
         at = room.inside(room.theta0 + (self.seen.length / max(float(np.linalg.norm(w)), 1e-300)) * w)
         base = (yield from room.values([at], of))[0]
         slopes, _ = yield from room.slopes(at, C, self.seen.mu, of, base)
-        rows = slopes - self.lam * at[C]
+        rows = slopes - self.lam * (at - self.centre)[C]
         z = rows @ (at - room.theta0)[C]
-        change = base - known - 0.5 * self.lam * float(at @ at - room.theta0 @ room.theta0)
+        change = base - known - self._ridge(at)
         bends = np.where(z != 0, 2 * (z - change) / np.where(z != 0, z * z, 1.0), 0.0)
         return rows, bends, 1.0 - bends * z
 
@@ -235,7 +262,7 @@ class Model:
         share = 1e-7 if self.quadratic else 1e-3
         least = least + share / (np.sqrt(square) * self.seen.across(self.room.d))
         bend = np.maximum(bend, least)
-        g = V.T @ slope / m + self.lam * theta[C]
+        g = V.T @ slope / m + self.lam * (theta - self.centre)[C]
         return g, (V * bend[:, None]).T @ V / m + self.lam * np.eye(C.size)
 
     def _take(self, theta: Array, values: Array) -> None:
@@ -291,7 +318,7 @@ class Model:
 
     def _flat(self, point: Array, values: Array) -> Array:
         """Values without the l2 term."""
-        return np.asarray(values - 0.5 * self.lam * float(point @ point))
+        return np.asarray(values - self._ridge(point))
 
     def _note(self, theta: Array, values: Array) -> None:
         """Values at theta are one more place of each curve."""
@@ -319,7 +346,7 @@ class Model:
                 points = room.inside(room.theta0 + self._lift(unit * (share * across)))
                 values = yield from room.each(points, of)
                 z = np.einsum("rc,rc->r", (points - room.theta0)[:, self.C], V)
-                curves.add(z, values - 0.5 * self.lam * np.einsum("rd,rd->r", points, points))
+                curves.add(z, values - self._ridge(points))
             if self.theta is not room.theta0:
                 curves.add(
                     self.R[have:m] @ (self.theta - room.theta0)[self.C], self._flat(self.theta, self.values[have:m])
@@ -342,7 +369,7 @@ class Model:
 
         def F(theta: Array) -> tuple[float, Array, Array]:
             value, slope, bend = splines.at(V @ (theta - room.theta0)[C])
-            return float(value.mean()) + 0.5 * self.lam * float(theta @ theta), slope, bend
+            return float(value.mean()) + float(self._ridge(theta)), slope, bend
 
         def near(trial: Array) -> bool:
             return reach == math.inf or bool((np.abs(V @ (trial - room.theta0)[C] - z0) / norms).max() <= reach)
@@ -374,7 +401,7 @@ class Model:
             W = V[:, S]
             value, slope, bend = F(theta)
             for _ in range(15):
-                g = W.T @ slope / len(W) + self.lam * theta[C[S]]
+                g = W.T @ slope / len(W) + self.lam * (theta - self.centre)[C[S]]
                 A = (W * np.maximum(bend, 0.0)[:, None]).T @ W / len(W) + self.lam * np.eye(S.size)
                 size, moved = 1e-9 * float(np.trace(A)) / S.size + 1e-300, False
                 for _ in range(6):
@@ -444,7 +471,7 @@ class Model:
         points = np.concatenate([room.inside(self.theta + move), room.inside(self.theta - move)])
         of = np.concatenate([self.order[:m]] * 2)
         values = yield from room.each(points, of)
-        ridge = 0.5 * self.lam * (np.einsum("rd,rd->r", points, points) - self.theta @ self.theta)
+        ridge = self._ridge(points) - self._ridge(self.theta)
         z = np.einsum("rc,rc->r", (points - self.theta)[:, self.C], np.concatenate([V, V]))
         change = values - np.concatenate([self.values[:m]] * 2) - ridge
         z1, z2, c1, c2 = z[:m], z[m:], change[:m], change[m:]
@@ -493,7 +520,7 @@ class Model:
                 wrong = yield from self._prediction(min(m, 5))
                 room.say(f"the slope of a component is predicted to {100 * wrong:.2g} %")
                 if wrong > 0.2:
-                    self.several, self.first = True, self.R + self.lam * room.theta0[self.C]
+                    self.several, self.first = True, self.R + self.lam * (room.theta0 - self.centre)[self.C]
                     return "components are not functions of one score"
             if m == n:
                 break
@@ -533,7 +560,8 @@ class Model:
         inside = room.inside(points)
         f = (yield from room.each(inside, np.concatenate([of] * 4))).reshape(4, -1)
         across, along = (f[0] - f[1]) / (2 * h), (f[2] - f[3]) / (2 * h)
-        predicted = (along - self.lam * (U @ t)) * (U @ w) + self.lam * float(t @ w)
+        pull = self.lam * (t - self.centre)
+        predicted = (along - U @ pull) * (U @ w) + float(pull @ w)
         floor = 5 * self.noise / h
         wrong = np.abs(across - predicted) / (np.abs(across) + np.abs(predicted) + floor)
         return float(np.median(wrong))
@@ -558,7 +586,7 @@ class Model:
             if room.left < 3 * m:
                 return
             slope, bend = yield from self._local(m)
-            g = self.full.T @ slope / m + self.lam * self.theta[every]
+            g = self.full.T @ slope / m + self.lam * (self.theta - self.centre)[every]
             h = np.maximum((self.full**2 * np.maximum(bend, 0)[:, None]).sum(axis=0) / m + self.lam, 1e-300)
             gain = g * g / (2 * h)
             gain[np.isin(every, self.C)] = 0.0
@@ -583,7 +611,7 @@ class Model:
         every = room.free()
         of = self.order[m : len(self.R)]
         slopes, h = yield from room.slopes(room.theta0, more, self.seen.mu, of, self.f0[m : len(self.R)])
-        fresh = slopes - self.lam * room.theta0[more]
+        fresh = slopes - self.lam * (room.theta0 - self.centre)[more]
         bends = self.kappa[m : len(self.R)]
         fresh = fresh - 0.5 * h * (bends[:, None] * fresh**2 + self.lam)
         columns = np.concatenate([self.full[:, np.searchsorted(every, more)], fresh])

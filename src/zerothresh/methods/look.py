@@ -185,7 +185,7 @@ class _Looking:
         f0, one, two, back = four.tolist()
         self.f0 = f0
         a, b, bent = abs(one - f0), abs(two - 2 * one + f0), abs(one + back - 2 * f0)
-        smooth = (self.sided or 0.5 * b < bent < 2 * b) and 1e-7 * a < b < 3e-2 * a and b > 300 * _EPS * self.size
+        smooth = (self.sided or abs(b - bent) < 0.03 * b) and 1e-7 * a < b < 3e-2 * a and b > 300 * _EPS * self.size
         if not smooth or quantum(four * self.room.unit) > 0:
             return None
         self.noise = 8 * _EPS * self.size
@@ -200,11 +200,19 @@ class _Looking:
         """Lengthen and shorten a step until slope and curvature both show."""
         h, straight, votes, before = 1e-4 * self.scale, 0.0, 0, (0.0, 0.0)
         measured, bent_before = self.random, (math.inf, 0.0)
+        even: tuple[float, float, float] | None = None
+        shorter = 0
         for _ in range(20):
             sides = (h, 2 * h) if self.sided else (h, 2 * h, -h, -2 * h)  # there may be a kink at the start
             four = np.resize((yield from self.at(*sides)), 4)
             ones, twos = four[[0, 2]], four[[1, 3]]
             a, b = float(np.abs(ones - self.f0).max()), float(np.abs(twos - 2 * ones + self.f0).max())
+            bent = 0.0 if self.sided else abs(float(ones.sum()) - 2 * self.f0)
+            if shorter < 3 and bent > 0.2 * a > self.floor and bent > 5 * b:  # a kink, or seen from too far away
+                shorter += 1
+                h *= 1e-3 if shorter < 3 else 1e6
+                continue
+            shorter = 3 if shorter == 0 else shorter
             if before[1] > 10 * self.floor and a < 3 * before[1] and h > 20 * before[0]:
                 return self._rough()  # a longer step makes no more difference: a jump, and not a slope
             before = h, a
@@ -218,7 +226,8 @@ class _Looking:
                 straight = h if a > self.floor else 0.0
                 h *= 10.0 if a > self.floor or self.random else 1000.0
                 if h > 1e8 * self.scale:
-                    return self._rough() if a <= self.floor else self._found(self.scale, 0.0)
+                    kink = bent > 0.2 * a
+                    return self._rough() if a <= self.floor else self._found(self.scale, 0.0, kink=kink)
             elif straight > 0.05 * h and b > 0.1 * a and not self.random:  # a line up to there: a kink lies between
                 return self._found(math.sqrt(straight * h), 0.3 * a / h / math.sqrt(straight * h))
             elif a <= self.floor or 0.03 * a <= b <= 1.2 * a or self.random:
@@ -229,14 +238,17 @@ class _Looking:
                 votes += 1
                 self.i = (self.i + 1) % self.room.n
                 self.f0 = float((yield from self.at(0.0))[0])
-            elif b > 1.2 * a and abs(float(ones[0] - ones[1])) < 0.1 * a:  # stationary: no slope at any length
-                return self._found(h * math.sqrt(max(abs(self.f0), a) / b), b / h**2)
+            elif b > 1.2 * a and not self.sided and abs(float(ones[0] - ones[1])) < 0.1 * a:
+                even = even or (h, a, b)  # no slope: too long by far, or stationary
+                if h < 1e-6 * even[0] or a < 100 * self.floor:
+                    h, a, b = even
+                    return self._found(h * math.sqrt(max(abs(self.f0), a) / b), b / h**2)
+                h *= 0.01
             else:
                 bent_before = h, b / a
                 h *= min(max(0.3 * a / b, 1e-4), 1000.0)
         length = h * min(max(a / max(b, 1e-300), 0.3), 1.0 if self.random else 30.0)
-        bent = abs(float(ones.sum()) - 2 * self.f0)
-        kink = not self.sided and bent > 5 * b + 4 * self.floor and bent > 0.2 * a
+        kink = bent > 5 * b + 4 * self.floor and bent > 0.2 * a
         for _ in range(4 if kink else 0):  # how far one has to go until nothing changes any more
             far = yield from self.at(10 * h, -10 * h)
             further = float(np.abs(far - self.f0).max())
