@@ -189,6 +189,7 @@ class Optimizer:
         if x is None or fun is None:
             x, fun = search.state.theta, np.nan
         status = Status.STOPPED if self.status is None else self.status
+        self.trace.remarks = self.remarks
         return Result(
             x=x.copy(),
             fun=fun,
@@ -341,6 +342,8 @@ class Optimizer:
             )
             return False
         if values is not current.values:  # values that were made up tell nothing of F
+            if isinstance(self.task.method, Program):
+                self.search.state.doubt()
             self.search = self.search._replace(
                 fun=None, best_x=before.best_x, best_fun=before.best_fun, recent=before.recent
             )

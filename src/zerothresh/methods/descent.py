@@ -466,7 +466,12 @@ class Descent:
         room = self.room
         reach = 1e5 * max(self.seen.length, float(np.linalg.norm(self.theta)))  # no step is longer
         least = float(np.abs(g).max()) * math.sqrt(room.k) / reach
-        trial = room.H(model.sparse(self.theta, g, self.C, room.k, room.constraint, damp, least))
+        if room.constraint.groups is not None:  # the models know no groups: a plain step, and the exact projection
+            step = self.theta.copy()
+            step[self.C] -= g / (model.mean * (1 + damp) + least)
+            trial = room.H(step)
+        else:
+            trial = room.H(model.sparse(self.theta, g, self.C, room.k, room.constraint, damp, least))
         promised = -float(g @ (trial - self.theta)[self.C])
         return trial if promised > 0 and not np.array_equal(trial, self.theta) else None
 
@@ -533,6 +538,8 @@ class Descent:
     def _exchange(self, g: Array) -> Generator[Probes, Answers, bool]:
         """Try the exchanges of one coordinate that the model likes best, on real values."""
         room, C, quasi = self.room, self.C, self.quasi
+        if room.constraint.groups is not None:
+            return False
         left = self.exchanges * (10 if self.coarse else 1)
         for point in quasi.exchanges(self.theta, g, C, 4 * left):
             name = np.flatnonzero(point).tobytes()

@@ -65,20 +65,26 @@ class Script:
 
     theta: Array
     values: Array
+    doubted: bool = False  # whether some of the values were made up, as on_nan="worst" does
 
     @property
     def fun(self) -> float | None:
         """F at the iterate, if it is known."""
         found = self.__dict__.get("_live")
-        if found is None or found.length != self.values.size or found.room.fun is None:
+        if self.doubted or found is None or found.length != self.values.size or found.room.fun is None:
             return None
         return float(found.room.fun * found.room.unit)
+
+    def doubt(self) -> None:
+        """Some values of the round were made up: what the function believes of F is not to be told."""
+        self.live(0, 0).room.doubted = True
+        object.__setattr__(self, "doubted", True)
 
     @property
     def random(self) -> bool:
         """Whether the lowest value seen proves nothing, and the iterate is the answer."""
         found = self.__dict__.get("_live")
-        return found is not None and found.room.random
+        return found is not None and found.room.random and not self.doubted
 
     @property
     def remarks(self) -> tuple[tuple[int, str], ...]:
@@ -99,6 +105,7 @@ class Script:
                 setting = dataclasses.replace(setting, constraint=known)
                 object.__setattr__(self, "_told", (method, setting))
             found = _Live(method, setting)
+            found.room.doubted = self.doubted
             try:
                 found.replay(self.values)
             except Diverged:
@@ -134,7 +141,7 @@ class _Live:
         self._advance(answers, H)
         values = self.held[: self.length]
         values.flags.writeable = False
-        state = Script(self.room.theta, values)
+        state = Script(self.room.theta, values, self.room.doubted)
         object.__setattr__(state, "_told", (self.method, self.setting))
         object.__setattr__(state, "_live", self)
         return state
@@ -182,6 +189,7 @@ class Room:
         self.estimator = setting.estimator
         self.round = self.used = 0
         self.fun: float | None = None  # F at the iterate
+        self.doubted = False  # whether values were made up
         self.random = False  # whether values are random, so that the lowest one seen proves nothing
         self.remarks: list[tuple[int, str]] = []
         self._at_start: dict[int, float] = {}
