@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, inf, log
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,8 @@ class Row:
     def best_peer(self, place: int) -> Score:
         """The best peer."""
         scores = [Score(ert(runs, place), name, [h.either[place] for h in runs]) for name, runs in self.peers.items()]
-        return min(scores, key=lambda score: score.ert, default=Score(known=False))
+        best = min(scores, key=lambda score: score.ert, default=Score(known=False))
+        return best if best.ert < inf else replace(best, who="-")
 
     def ratio(self, other: Score, own: Score) -> tuple[float, str]:
         """How many times more calls the other needs; '>' and '<' mark bounds, NaN that nobody got there."""
@@ -96,7 +97,7 @@ def show(rows: list[Row], label: str) -> None:
 
 def _ratio(row: Row, other: Score, own: Score) -> str:
     value, sign = row.ratio(other, own) if row.own else (np.nan, "")
-    return "-" if value != value else f"{sign}{value:.3g}"
+    return "-" if value != value else sign + (f"{value:.3g}" if value < 100 else short(value))
 
 
 def _summary(rows: list[Row], place: int) -> None:
@@ -135,8 +136,10 @@ def profiles(rows: list[Row], label: str, path: Path) -> None:
         for place in range(len(TOLERANCES)):
             scores = {label: row.contestant(place), "the paper's best, tuned": row.best_paper(place)}
             scores["SZOHT, tuned"] = row.best_paper(place, ("szoht",))
-            for name, runs in row.peers.items():
-                scores[name] = Score(calls=[h.either[place] for h in runs])
+            for name, runs in row.peers.items():  # not all peers ran on all problems
+                there = sum(name in other.peers for other in rows)
+                own = name if there == len(rows) else f"{name}, {there} problems"
+                scores[own] = Score(calls=[h.either[place] for h in runs])
             for name, score in scores.items():
                 calls = score.calls or [inf]
                 curves.setdefault(name, []).extend([c / unit for c in calls for _ in range(40 // len(calls))])

@@ -407,7 +407,9 @@ def test_in_a_box_it_finds_the_best_point_of_the_box(n):
 
     for seed in range(3):
         options = {"n": n} if n > 1 else {}
-        found = zt.minimize(fun if n > 1 else (lambda x: fun(x)), 5, 2, budget=3000, seed=seed, bounds=(-1, 1), **options)
+        found = zt.minimize(
+            fun if n > 1 else (lambda x: fun(x)), 5, 2, budget=3000, seed=seed, bounds=(-1, 1), **options
+        )
         np.testing.assert_allclose(found.x, best, atol=1e-3)
 
 

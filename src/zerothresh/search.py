@@ -128,7 +128,12 @@ def _means(task: Task, answers: Answers) -> Iterator[tuple[Array, float, bool]]:
 def mean(values: Array) -> float:
     """The mean, rounded once: the same bits for any order and any release of NumPy."""
     numbers = values.tolist()
-    return numbers[0] if len(numbers) == 1 else math.fsum(numbers) / len(numbers)
+    if len(numbers) == 1:
+        return numbers[0]
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except OverflowError:  # numbers near the largest one
+        return math.fsum(number / len(numbers) for number in numbers)
 
 
 def known(task: Task, search: Search, point: Array, value: float) -> Search:

@@ -288,6 +288,10 @@ class Descent:
             if self.local is None and self.lost and self.m >= room.k and self.pause >= 0 and not self.coarse:
                 self.pause = 0  # it may be right here
                 continue
+            if self.coarse and room.left < 3 * self.price(C.size):  # values are cheap beside another gradient
+                yield from self._evolve()
+                while (yield from self._exchange(g)):
+                    yield from self._evolve()
             if (yield from self._finer()):
                 continue
             if self.coarse:

@@ -166,14 +166,14 @@ class _Looking:
         if found is not None or self.room.left < _LEAST:
             return found or self._found(self.scale, 0.0)
         pair = yield from self.at(0.0)
-        if pair[0] != self.f0:
+        if self._differ(float(pair[0]), self.f0):
             self._is_random()
         if self.random:
             self.f0 = float((yield from self.at(0.0))[0])
         found = yield from self._length()
         if not self.random:
             pair = yield from self.at(found.length, found.length)
-            if pair[0] != pair[1]:  # noise that does not show at the start
+            if self._differ(float(pair[0]), float(pair[1])):  # noise that does not show at the start
                 self._is_random()
                 found = yield from self._length()
         return found
@@ -191,6 +191,10 @@ class _Looking:
         self.noise = 8 * _EPS * self.size
         self.room.remember(int(self.i[0]), f0)
         return self._found(h * min(a / b, 1e6), b / h**2)
+
+    def _differ(self, one: float, other: float) -> bool:
+        """Whether two values of one point differ by more than rounding, which may depend on what else is asked for."""
+        return abs(one - other) > 64 * _EPS * self.size
 
     def _is_random(self) -> None:
         self.random = True

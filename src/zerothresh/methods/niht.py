@@ -92,7 +92,7 @@ class Whole:
             return self.seen.length / max(float(np.linalg.norm(g)), 1e-300)
         h = 0.1 * self.seen.length / math.sqrt(square)
         value = float((yield from room.values([room.inside(theta - h * g_S)])).mean())
-        curvature = 2 * (value - F + h * square) / h**2
+        curvature = 2 * (value - F + h * square) / max(h * h, 1e-300)
         return square / curvature if curvature > 0 else 10 * h
 
     def search(self, rule: str, momentum: bool) -> Generator[Probes, Answers, str]:
