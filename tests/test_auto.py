@@ -323,6 +323,7 @@ def test_one_value_in_fifty_that_is_far_off_does_not_lead_it_astray(seed):
     assert quadratic(found.x) < 0.1 * quadratic(np.zeros(10))
 
 
+NOISE = np.random.default_rng(0)
 EXTREMES = {
     "linear": lambda x: float(x.sum()),
     "concave": lambda x: -float(((x - 1) ** 2).sum()),
@@ -335,7 +336,7 @@ EXTREMES = {
     "flat": lambda x: float((x**4).sum()),
     "waves": lambda x: float(np.sin(30 * x).sum()),
     "one coordinate": lambda x: (x[3] - 1) ** 2,
-    "pure noise": lambda x, rng=np.random.default_rng(0): float(rng.standard_normal()),
+    "pure noise": lambda x: float(NOISE.standard_normal()),
 }
 
 
@@ -380,7 +381,7 @@ def test_constraints_hold_at_every_iterate_and_bounds_at_every_query(method, lim
         asked.clear()
         seen = []
         result = zt.minimize(
-            fun, 8, 2, n=n, budget=budget, method=method, seed=1, max_time=60, callback=lambda s: seen.append(s.x), **limits
+            fun, 8, 2, n=n, budget=budget, method=method, seed=1, max_time=60, callback=lambda s, seen=seen: seen.append(s.x), **limits
         )  # fmt: skip
         assert result.status in ENDED
         assert result.nfev == len(asked) <= budget

@@ -47,7 +47,7 @@ def test_slope_and_bend_are_the_derivatives_of_the_value_and_nowhere_jump():
     splines = Splines(places, np.exp(places))
     h = 1e-5
     for z in np.linspace(-4, 5, 91)[:, None] + 0.0013:  # no place of the spline is within h
-        (value, slope, bend), up, down = splines.at(z), splines.at(z + h), splines.at(z - h)
+        (_value, slope, bend), up, down = splines.at(z), splines.at(z + h), splines.at(z - h)
         assert slope == pytest.approx((up[0] - down[0]) / (2 * h), rel=1e-5, abs=1e-7)
         assert bend == pytest.approx((up[1] - down[1]) / (2 * h), rel=1e-5, abs=1e-6)
     for z in places.T:

@@ -191,7 +191,8 @@ def test_a_larger_budget_goes_on_and_asks_for_nothing_twice(method, eager, tmp_p
             assert result.nit >= before.nit
             assert before.status is not zt.Status.CONVERGED or not session  # what had ended stays so
         asked, before = asked + session, result
-        assert through(optimizer(method, tmp_path / "run", budget), session := []).fun == result.fun
+        session = []
+        assert through(optimizer(method, tmp_path / "run", budget), session).fun == result.fun
         assert session == []
     assert before.status in (zt.Status.BUDGET, zt.Status.CONVERGED)
 

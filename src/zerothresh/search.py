@@ -127,7 +127,7 @@ def _means(task: Task, answers: Answers) -> Iterator[tuple[Array, float, bool]]:
 
 def mean(values: Array) -> float:
     """The mean, rounded once: the same bits for any order and any release of NumPy."""
-    numbers = values.tolist()
+    numbers: list[float] = values.tolist()
     if len(numbers) == 1:
         return numbers[0]
     try:
