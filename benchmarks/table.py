@@ -44,7 +44,7 @@ class Row:
 
     def best_paper(self, place: int, only: Sequence[str] = ()) -> Score:
         """The best method of the paper with its best setting."""
-        best = Score(known=bool(self.paper))
+        best = Score(known=bool(set(only or self.paper) & set(self.paper)))
         for method, kept in self.paper.items():
             top = best_of(kept, TOLERANCES[place])
             if top is not None and top["ert"] < best.ert and (not only or method in only):
