@@ -50,8 +50,8 @@ What to keep in mind. The search for the paper's best settings is not exhaustive
 some), and a better search lowered single numbers by much, so that ratios of 1 to 3 are uncertain. On diabetes, least
 squares and the net some of the paper's methods are missing, and least squares had a short ladder. Several of the
 paper's numbers rest on one or two hits, and the one with outliers alone is a ratio of over a thousand, which lifts
-the geometric mean. Attack and net were changed after first results had been seen, so that somebody solves them. The optimum of AUC is
-the best one known.
+the geometric mean. Attack and net were changed after first results had been seen, so that somebody solves them.
+The optimum of AUC is the best one known.
 
 ![The share of problems solved against calls](pictures/data-profiles.png)
 

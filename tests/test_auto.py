@@ -342,7 +342,7 @@ EXTREMES = {
 
 @programs
 @pytest.mark.parametrize("fun", list(EXTREMES.values()), ids=list(EXTREMES))
-@pytest.mark.parametrize("budget", [30, 600])
+@pytest.mark.parametrize("budget", [30, pytest.param(600, marks=pytest.mark.slow)])
 def test_no_function_makes_it_raise_or_hang(method, fun, budget):
     with np.errstate(all="ignore"):
         result = solve(fun, method=method, budget=budget, on_nan="worst")
