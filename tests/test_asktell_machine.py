@@ -24,11 +24,6 @@ METHODS = [
     zt.SARAHSZHT(0.02, m=3),
     zt.SAGASZHT(0.02),
     zt.LSVRGSZHT(0.02),
-    zt.Auto(),
-    zt.NIHT(),
-    zt.HTP(),
-    zt.Index(),
-    zt.GuidedSAGA(),
 ]
 BUDGET = 120
 

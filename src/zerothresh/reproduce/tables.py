@@ -47,11 +47,6 @@ class Table:
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def _rate(eta: float) -> str:
-    """A learning rate; auto has none."""
-    return f"{eta:g}" if eta == eta else "-"
-
-
 _LETTERS = {"η": r"$\eta$", "±": r"$\pm$", "∞": r"$\infty$", "λ": r"$\lambda$", "μ": r"$\mu$", "θ": r"$\theta$"}
 _SIGNS = {c: f"\\{c}" for c in "#%&_${}"} | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
 
@@ -94,7 +89,7 @@ def as_in_the_paper(study: Study) -> Table:
             [
                 str(entry.panel),
                 entry.label,
-                _rate(raced.eta),
+                f"{raced.eta:g}",
                 short_end(numbers[0], numbers[1]),
                 short(numbers[2]),
                 short(numbers[3]),
@@ -137,7 +132,7 @@ def with_more_care(study: Study) -> Table:
             [
                 str(entry.panel),
                 entry.label,
-                _rate(raced.eta),
+                f"{raced.eta:g}",
                 interval(estimates[0]),
                 interval(estimates[1]),
                 interval(estimates[2], "{:.0%}"),
@@ -187,7 +182,7 @@ def switches(study: Study) -> Table:
                 str(entry.panel),
                 entry.label,
                 entry.switch or "few directions",
-                _rate(raced.eta),
+                f"{raced.eta:g}",
                 interval(own),
                 "" if base is None else interval(better, "{:.2g}"),
                 interval(right, "{:.0%}"),

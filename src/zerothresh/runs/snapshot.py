@@ -128,8 +128,4 @@ def restore(template: Any, arrays: dict[str, NDArray[Any]], prefix: str = "state
             fields[field.name] = array
         else:
             fields[field.name] = array.item()
-    made = type(template)(**fields)
-    carry = getattr(template, "carry", None)  # what a state knows besides, and is not kept
-    if carry is not None:
-        carry(made)
-    return made
+    return type(template)(**fields)
