@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run reproduce browser test test-all chaos lint bench clean help
+.PHONY: run reproduce browser test test-all chaos lint bench queries clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
 	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
@@ -32,8 +32,13 @@ lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## the benchmarks, each printing its ratio
-	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+bench: $(READY)  ## the benchmarks, each printing its ratio (queries: a few problems)
+	for name in overhead variance journal "queries --quick --no-peers"; do set -- $$name; file=$$1; shift; \
+	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $$@ || exit 1; done
+
+queries: $(READY)  ## calls until a goal on all problems, with the search for the paper's best settings: an hour or more
+	$(BIN)/pip install -q -e '.[bench]'
+	$(BIN)/python benchmarks/queries.py --plot docs/pictures/data-profiles.png --page docs/queries.md
 
 clean:  ## remove what the others made
 	rm -rf .venv report .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -44,6 +44,11 @@ METHODS = [
     zt.PSAGASZHT(0.02, p=3),
     zt.LSVRGSZHT(0.02),
     zt.PMSZHT(0.02, law=zt.FixedSize(2)),
+    zt.Auto(),
+    zt.NIHT(),
+    zt.HTP(),
+    zt.Index(),
+    zt.GuidedSAGA(),
 ]
 SPEEDS = (0.0, 0.0002, 0.002)  # seconds a call
 CHUNK = 5
@@ -173,7 +178,7 @@ def session(case: Case, folder: Path, ledger: Path, budget: int, kill_after: flo
         code = 1
         try:
             result = run(case, folder, ledger, budget)
-            code = 0 if result.status is zt.Status.BUDGET else 3
+            code = 0 if result.status in (zt.Status.BUDGET, zt.Status.CONVERGED) else 3
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:

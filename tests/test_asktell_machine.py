@@ -24,6 +24,11 @@ METHODS = [
     zt.SARAHSZHT(0.02, m=3),
     zt.SAGASZHT(0.02),
     zt.LSVRGSZHT(0.02),
+    zt.Auto(),
+    zt.NIHT(),
+    zt.HTP(),
+    zt.Index(),
+    zt.GuidedSAGA(),
 ]
 BUDGET = 120
 

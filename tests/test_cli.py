@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import os
@@ -125,12 +126,21 @@ def test_every_option_of_solve_has_a_help_text() -> None:
         assert len(info.help) > 10, parameter.name
 
 
-def test_the_defaults_of_the_command_are_those_of_the_estimator() -> None:
-    own, given = inspect.signature(solve).parameters, zt.Estimator()
-    for name in ("q", "mu", "s2", "directions", "difference"):
-        assert own[name].default == getattr(given, name)
-    assert given.shared is (not own["independent"].default)
-    assert given.common is (not own["per_component"].default)
+@pytest.mark.parametrize(
+    ("flags", "given"), [([], {}), (["--q", "4"], {"q": 4}), (["--independent"], {"shared": False})]
+)
+def test_what_the_command_is_not_told_is_as_the_estimator_has_it(flags: list[str], given: dict[str, Any]) -> None:
+    assert run("solve", "box:plain", *PLAIN, *flags, "--out", "r.json").exit_code == 0
+    assert json.loads(Path("r.json").read_text())["estimator"] == dataclasses.asdict(zt.Estimator(**given))
+
+
+def test_the_help_tells_the_defaults_of_the_estimator() -> None:
+    own, given = inspect.signature(solve, eval_str=True).parameters, zt.Estimator()
+    shown = {name: own[name].annotation.__metadata__[0].help for name in ("q", "mu", "directions", "difference")}
+    assert f"(default: {given.q})" in shown["q"]
+    assert float(shown["mu"].split("(default: ")[1].split(";")[0]) == given.mu
+    assert f"{given.directions} (default)" in shown["directions"]
+    assert f"{given.difference} (default)" in shown["difference"]
 
 
 # What it solves.
@@ -168,6 +178,29 @@ def test_solve_does_what_minimize_does() -> None:
     for text in ("3 7 9", f"#IZO {expected.nfev:,} of 9,000", f"#NHT {expected.nht}", "the budget is spent"):
         assert text in shown
     assert max(map(len, outcome.stdout.splitlines())) <= 80
+
+
+def test_without_a_method_the_command_takes_auto_and_tells_what_it_found() -> None:
+    options = ["--dim", "30", "-k", "3", "--budget", "2000", "--seed", "5"]
+    outcome = run("solve", "box:plain", *options, "-v", "--out", "r.json")
+    assert outcome.exit_code == 0, outcome.output
+    import box
+
+    expected = zt.minimize(box.plain, 30, 3, budget=2000, seed=5, progress=False)
+    written = json.loads(Path("r.json").read_text())
+    assert written["method"] == {"name": "auto"}
+    assert written["x"]["indices"] == expected.support.tolist() == [3, 7, 9]
+    assert written["message"] == expected.message
+    assert written["remarks"] == [{"nfev": calls, "words": words} for calls, words in expected.remarks]
+    shown = " ".join(outcome.stdout.split())
+    for calls, words in expected.remarks:
+        assert f"after {calls:,} calls: {words}" in shown
+    assert expected.message in shown
+
+
+def test_verbose_says_so_where_a_method_chooses_nothing() -> None:
+    assert "szoht chooses nothing" in run("solve", "box:plain", *PLAIN, "-v").stdout
+    assert "szoht chooses nothing" not in run("solve", "box:plain", *PLAIN).stdout
 
 
 def test_vectorised_functions_threads_and_estimator_flags_reach_the_engine() -> None:

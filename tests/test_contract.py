@@ -34,6 +34,11 @@ def instance(name: str, batch: int = 1) -> zt.Method:
     return make(name, {key: value for key, value in wanted.items() if key in parameters})
 
 
+def is_program(name: str) -> bool:
+    """Whether a method ends when it has found what it wants, and pays for F at the result as it goes."""
+    return issubclass(zt.methods()[name], zt.Program)
+
+
 def leaves(state: object) -> list[Array]:
     """All arrays of a state, copied."""
     out = []
@@ -110,11 +115,11 @@ def test_iterates_are_sparse_and_the_budget_is_kept_to_the_call(name, problem, e
             Counted(), None, K, budget=budget, method=instance(name), estimator=estimator, seed=1,
             callback=lambda state: seen.append(state.support.size),
         )  # fmt: skip
-        assert result.status is zt.Status.BUDGET
+        assert result.status in ((zt.Status.BUDGET, zt.Status.CONVERGED) if is_program(name) else (zt.Status.BUDGET,))
         assert result.nfev == made <= budget
         assert np.count_nonzero(result.x) <= K
         assert result.fun == pytest.approx(problem.F(result.x), abs=1e-12)
-        assert result.trace.nfev[-1] + problem.n <= made
+        assert result.trace.nfev[-1] + (0 if is_program(name) else problem.n) <= made
     assert max(seen) <= K
 
 
@@ -124,7 +129,8 @@ def test_same_seed_same_bits_and_other_seeds_other_bits(name, problem):
     first, second, other = run(name, problem), run(name, problem), run(name, problem, seed=8)
     assert np.array_equal(first.x, second.x)
     assert first.trace == second.trace
-    assert not np.array_equal(first.x_last, other.x_last)
+    if not is_program(name):  # a program may find the very same point
+        assert not np.array_equal(first.x_last, other.x_last)
 
 
 @methods
@@ -181,7 +187,8 @@ def test_the_search_moves_with_the_problem(name):
 
 
 def _with(name: str, **options: float) -> zt.Method:
-    return dataclasses.replace(instance(name), **options)
+    made = instance(name)
+    return dataclasses.replace(made, **{key: value for key, value in options.items() if hasattr(made, key)})
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])

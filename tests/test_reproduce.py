@@ -81,7 +81,8 @@ def test_the_real_experiments_have_the_papers_settings(make, n, d):
     np.testing.assert_allclose(experiment.etas, [10.0**-i for i in range(1, 8)])
     assert [(p.k, p.q) for p in experiment.panels] == [(5, 5), (5, 10), (10, 5), (10, 10)]
     plain = [race for race in experiment.races if not race.entry.switch]
-    assert [race.entry.label for race in plain if race.entry.panel in experiment.panels] == [*FIGURE] * 4
+    for panel in experiment.panels:
+        assert [race.entry.label for race in plain if race.entry.panel == panel] == [*FIGURE, "auto"]
     assert {len(race.protocol.choose) for race in experiment.races} == {5}
     assert {race.entry.make(0.1).m for race in plain if race.entry.label in ("VR-SZHT", "SARAH-SZHT")} == {n // 2}
     np.testing.assert_allclose(experiment.problems["data"].X.std(axis=0), 1)
@@ -108,14 +109,12 @@ def test_every_open_choice_is_a_switch():
     assert made["orthonormal block"].estimator.directions == "orthogonal"
 
 
-def test_auto_is_compared_once_it_is_registered(monkeypatch):
-    assert not any(race.entry.label == "auto" for race in synthetic().races)
-    monkeypatch.setattr("zerothresh.reproduce.experiments.methods", lambda: {"auto": zt.FGZOHT})
-    monkeypatch.setattr("zerothresh.reproduce.experiments.make", lambda name: zt.FGZOHT(0.05))
+def test_auto_is_compared_and_has_nothing_to_choose():
     experiment = synthetic(quick=True).with_budget(9_000)
     races = tuple(race for race in experiment.races if race.entry.label == "auto")
     assert len(races) == 2
-    made = study.run(replace(experiment, races=races))  # it has nothing to choose: one trial
+    assert {race.entry.make(0.1) for race in races} == {zt.Auto()}
+    made = study.run(replace(experiment, races=races))
     assert [len(raced.trials) for raced in made.raced] == [1, 1]
     assert len(made.raced[1].judged) == 12
 
@@ -280,7 +279,7 @@ def test_the_command_speaks_in_80_columns_and_tells_the_verdicts(made):
         assert label in outcome.stdout
     assert "Verdicts" in outcome.stdout
     assert f"Report: {where / 'index.html'}" in outcome.stdout
-    assert "457 of 457 runs" in outcome.stderr
+    assert "476 of 476 runs" in outcome.stderr
 
 
 def test_the_manifest_names_every_file_and_says_how_to_do_it_again(made):
@@ -478,7 +477,7 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(jobs, made, tmp_path):
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert not (out / "index.html").exists()
-    assert 5 <= len(list(out.glob("cells/*.npz"))) < 457
+    assert 5 <= len(list(out.glob("cells/*.npz"))) < 476
     again = command(*arguments[1:])
     assert again.exit_code == 0, again.output
     for name in CSV:

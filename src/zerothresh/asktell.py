@@ -13,10 +13,11 @@ from zerothresh import check
 from zerothresh.batch import Batch, OpenRound
 from zerothresh.evaluate.base import Failure
 from zerothresh.keeper import Keeper
+from zerothresh.methods.program import Program
 from zerothresh.plan import Estimator, Plan, Probes
 from zerothresh.problem import BadValue, vector
 from zerothresh.result import MonitorFailed, Progress, Result, Status
-from zerothresh.runs import FSYNC, Run, RunError, stored_seed
+from zerothresh.runs import FSYNC, Run, RunError, stored_budget, stored_seed
 from zerothresh.search import Search, Task, advance, begin, known, mean, next_probes, plan_of
 from zerothresh.setup import costs_of, dimension_of, make_task
 from zerothresh.spending import Spending
@@ -49,7 +50,7 @@ class Optimizer:
         *,
         budget: int,
         n: int | None = None,
-        method: Any = None,
+        method: Any = "auto",
         options: dict[str, Any] | None = None,
         estimator: Estimator | None = None,
         seed: int | None = None,
@@ -90,6 +91,7 @@ class Optimizer:
             include=include,
             exclude=exclude,
             groups=groups,
+            planned=stored_budget(run),
         )
         folder = None if run is None else Run(run, fsync=fsync)
         try:
@@ -106,7 +108,8 @@ class Optimizer:
             self._partly = False  # the run ended with a round partly told
             self._open: OpenRound | None = None
             self._final = False
-            self._largest_scale = self.task.estimator.largest_scale(d)
+            program = isinstance(self.task.method, Program)
+            self._largest_scale = np.inf if program else self.task.estimator.largest_scale(d)
             self._support: Indices = np.flatnonzero(self.task.theta0)
             self._keeper = None if folder is None else Keeper(folder, self, fingerprint)
             self._next()
@@ -186,6 +189,7 @@ class Optimizer:
         if x is None or fun is None:
             x, fun = search.state.theta, np.nan
         status = Status.STOPPED if self.status is None else self.status
+        self.trace.remarks = self.remarks
         return Result(
             x=x.copy(),
             fun=fun,
@@ -196,7 +200,8 @@ class Optimizer:
             x_last=search.state.theta.copy(),
             success=status.success and self.done,
             status=status,
-            message=self._message if self.done else "the run has not ended",
+            message=self._words() if self.done else "the run has not ended",
+            remarks=self.remarks,
             trace=self.trace,
             failure=self.failure,
             seed=task.seed,
@@ -205,6 +210,16 @@ class Optimizer:
             method=task.method,
             estimator=task.estimator,
         )
+
+    @property
+    def remarks(self) -> list[tuple[int, str]]:
+        """What the method has found and chosen so far, each with the number of calls made by then."""
+        return list(getattr(self.search.state, "remarks", ()))
+
+    def _words(self) -> str:
+        """Why the run ended, and what the method said last."""
+        remarks = self.remarks
+        return f"{self._message} ({remarks[-1][1]})" if remarks else self._message
 
     def progress(self) -> Progress:
         """Where the run is."""
@@ -288,7 +303,8 @@ class Optimizer:
         if status is Status.DIVERGED:
             final = final and search.best_x is None
             point = self.task.theta0  # the last iterate is far off; the start is known to be sound
-        if not final or self.task.reserve == 0 or self.final_round == search.round:
+        known = search.fun is not None and isinstance(self.task.method, Program)  # F at the result has been paid for
+        if not final or self.task.reserve == 0 or self.final_round == search.round or known:
             self._close()
             return
         self._leave()
@@ -322,11 +338,12 @@ class Optimizer:
             self._open = None
             self.finish(
                 Status.DIVERGED,
-                f"step {before.nit + 1} left the floating-point numbers: the learning rate is too large "
-                "for this problem, or the function too steep; take a smaller eta",
+                f"step {before.nit + 1} left the floating-point numbers: {self._why_diverged()}",
             )
             return False
         if values is not current.values:  # values that were made up tell nothing of F
+            if isinstance(self.task.method, Program):
+                self.search.state.doubt()
             self.search = self.search._replace(
                 fun=None, best_x=before.best_x, best_fun=before.best_fun, recent=before.recent
             )
@@ -341,6 +358,11 @@ class Optimizer:
         if self._keeper is not None and not self.done:
             self._keeper.save_if_due()
         return stepped
+
+    def _why_diverged(self) -> str:
+        if isinstance(self.task.method, Program):
+            return "the function falls without bound, it seems"
+        return "the learning rate is too large for this problem, or the function too steep; take a smaller eta"
 
     def _sound(self, values: Array) -> Array | None:
         """The values with those that are not finite replaced by the worst one seen, if that is wanted.
@@ -399,6 +421,13 @@ class Optimizer:
         """Plan the next round, or end if it does not fit into the budget."""
         task, search = self.task, self.search
         probes = next_probes(task, search)
+        for _ in range(1000):  # a round that asks for nothing is answered at once
+            if probes is None or probes.calls(task.estimator) > 0:
+                break
+            search = self.search = advance(task, search, self._plan(probes), np.empty(0))
+            probes = next_probes(task, search)
+        else:
+            probes = None
         if probes is None:
             self.finish(Status.CONVERGED, f"the method has nothing more to ask after {search.nit} steps")
             return

@@ -127,6 +127,15 @@ class SparseBlock:
         self.d, self.indices, self.values = d, indices, values
         self.nbytes = indices.nbytes + values.nbytes
 
+    @staticmethod
+    def coordinates(d: int, chosen: NDArray[np.int64], steps: Array) -> SparseBlock:
+        """The directions steps_j e_j of chosen coordinates."""
+        return SparseBlock(d, np.ascontiguousarray(chosen[:, None]), np.ascontiguousarray(steps[:, None]))
+
+    def part(self, start: int, stop: int) -> SparseBlock:
+        """Some of the directions."""
+        return SparseBlock(self.d, self.indices[start:stop], self.values[start:stop])
+
     def displace(self, theta: Array, mu: float, out: Array) -> None:
         displaced_sparse(out, theta, mu, self.indices, self.values)
 

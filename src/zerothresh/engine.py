@@ -34,7 +34,7 @@ def minimize(
     *,
     budget: int,
     n: int | None = None,
-    method: Any = None,
+    method: Any = "auto",
     options: dict[str, Any] | None = None,
     estimator: Estimator | None = None,
     seed: int | None = None,
@@ -69,9 +69,11 @@ def minimize(
     k: the most non-zero coordinates (or groups).
     budget: the most calls of f_i; never exceeded. A round that would exceed it is not begun.
     n: the number of components; None: ``fun(x)`` is F itself.
-    method: an instance such as ``zt.VRSZHT(eta=0.01, m=10)``, or a name with ``options``.
+    method: "auto" needs no settings; or an instance such as ``zt.VRSZHT(eta=0.01, m=10)``, or a name with
+        ``options``.
     options: the method's hyper-parameters, if it is given by name.
-    estimator: how gradients are estimated, ``zt.Estimator(q=10, mu=1e-3)``.
+    estimator: how gradients are estimated, ``zt.Estimator(q=10, mu=1e-3)``. ``auto`` and its parts choose
+        for themselves; of an estimator that is given they take mu and the kind of difference.
     seed: a whole number; the same seed gives the same bits. None draws one: see ``result.seed``.
     vectorized: whether ``fun`` takes many points at once.
     bounds: (low, high), numbers or arrays, around 0; also the queried points stay inside.
@@ -96,7 +98,7 @@ def minimize(
 
     >>> import zerothresh as zt
     >>> goal = np.array([0, 0, 5.0, 0, 0, -2.0, 0, 0])
-    >>> found = zt.minimize(lambda x: ((x - goal) ** 2).sum(), 8, 2, budget=500, method=zt.FGZOHT(eta=0.1), seed=1)
+    >>> found = zt.minimize(lambda x: ((x - goal) ** 2).sum(), 8, 2, budget=500, seed=1)
     >>> found.support
     array([2, 5])
     """

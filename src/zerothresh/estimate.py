@@ -52,8 +52,20 @@ class Answers:
             self.at_points = None
             plus, minus = table[:, :, : estimator.q], table[:, :, estimator.q :]
             self.coefficients = (plus - minus) * (0.5 * scale)
+        self.raw = values  # all values of the round, in the order of the plan
         # plain values, (points, components)
-        self.values = values[split:].reshape(len(self.probes.value_points), len(self.probes.value_components))
+        rows = len(self.probes.value_points), len(self.probes.value_components)
+        others = split + rows[0] * rows[1]
+        self.values = values[split:others].reshape(rows)
+        moves = self.probes.moves
+        end = others if moves is None else others + moves.count * len(moves.components)
+        self.moved = values[others:end].reshape(-1, 1 if moves is None else moves.count)  # (components, moves)
+        self.paired = values[end:]
+
+    @property
+    def plan(self) -> Plan:
+        """The queries that were answered."""
+        return self._plan
 
     @property
     def components(self) -> Indices:

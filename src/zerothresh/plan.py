@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh import check
-from zerothresh.directions import FAMILIES, Block, draw
+from zerothresh.directions import FAMILIES, Block, SparseBlock, draw
 from zerothresh.randomness import DIRECTIONS, TAG_LIMIT
 
 Array = NDArray[np.float64]
@@ -106,19 +106,50 @@ class Estimator:
             )
 
 
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Values at theta + h u_l for the directions u_l of a block: every move with every component."""
+
+    theta: Array
+    block: Block
+    h: float
+    count: int  # of directions
+    components: Indices
+
+    def points(self, start: int, stop: int, box: Box | None) -> Array:
+        """The points of moves start .. stop - 1, (stop - start, d)."""
+        whole = (start, stop) == (0, self.count)
+        if isinstance(self.block, SparseBlock) and not whole:
+            out = np.empty((stop - start, self.theta.size))
+            self.block.part(start, stop).displace(self.theta, self.h, out)
+        else:
+            out = np.empty((self.count, self.theta.size))
+            self.block.displace(self.theta, self.h, out)
+            out = out[start:stop]
+        return out if box is None else np.clip(out, box.low, box.high)
+
+
 @dataclass(frozen=True)
 class Probes:
     """What a method asks for: component gradients at points, plain component values at points.
 
-    Each request is a product: every one of the points with every one of the components. ``notes``
-    keeps what ``plan`` drew and ``update`` has to know.
+    Each request is a product: every one of the points with every one of the components. ``moves``
+    asks for values at many points around one, without holding them; ``pairs`` for values of
+    component ``pair_components[r]`` at row r. ``notes`` keeps what ``plan`` drew and ``update`` has
+    to know.
     """
 
     points: tuple[Array, ...] = ()
-    components: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    components: Indices = field(default_factory=lambda: _NONE)
     value_points: tuple[Array, ...] = ()
-    value_components: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    value_components: Indices = field(default_factory=lambda: _NONE)
     notes: Mapping[str, Any] = field(default_factory=dict)
+    moves: Moves | None = None
+    pairs: Array | None = None
+    pair_components: Indices = field(default_factory=lambda: _NONE)
 
     @staticmethod
     def gradients(at: Sequence[Array], of: Sequence[int] | Indices | range, **notes: Any) -> Probes:
@@ -143,10 +174,25 @@ class Probes:
             {**self.notes, **other.notes},
         )
 
+    @staticmethod
+    def around(
+        theta: Array, block: Block, h: float, count: int, of: Sequence[int] | Indices | range, **notes: Any
+    ) -> Probes:
+        """The values of the components ``of`` at theta + h u_l, for the ``count`` directions of a block."""
+        return Probes(moves=Moves(theta, block, h, count, np.asarray(of, dtype=np.int64)), notes=notes)
+
+    @staticmethod
+    def each(points: Array, of: Sequence[int] | Indices, **notes: Any) -> Probes:
+        """The value of component ``of[r]`` at row r of ``points``."""
+        return Probes(pairs=points, pair_components=np.asarray(of, dtype=np.int64), notes=notes)
+
     def calls(self, estimator: Estimator) -> int:
         """How many calls of f_i the answer costs."""
         gradients = len(self.points) * len(self.components)
-        return gradients * estimator.calls + len(self.value_points) * len(self.value_components)
+        calls = gradients * estimator.calls + len(self.value_points) * len(self.value_components)
+        if self.moves is not None:
+            calls += self.moves.count * len(self.moves.components)
+        return calls + len(self.pair_components)
 
 
 @dataclass(frozen=True)
@@ -229,10 +275,14 @@ class Plan:
         gradients = np.repeat(probes.components, self.estimator.calls)
         if len(probes.points) != 1:
             gradients = np.tile(gradients, len(probes.points))
-        if not probes.value_points:
-            return gradients
-        values = np.tile(probes.value_components, len(probes.value_points))
-        return np.concatenate([gradients, values])
+        parts = [gradients] if gradients.size else []
+        if probes.value_points:
+            parts.append(np.tile(probes.value_components, len(probes.value_points)))
+        if probes.moves is not None:
+            parts.append(np.repeat(probes.moves.components, probes.moves.count))
+        if probes.pairs is not None:
+            parts.append(probes.pair_components)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts or [gradients])
 
     def tag(self, point: int, component: int) -> int:
         """Which direction block of the round a request uses."""
@@ -305,16 +355,44 @@ class Plan:
             piece = group[offset : min(calls, offset + stop - row)]
             pieces.append(piece)
             row += len(piece)
-        for value_row in range(max(row, last) - last, stop - last):
-            pieces.append(probes.value_points[value_row // len(probes.value_components)][None])
+        values = last + len(probes.value_points) * len(probes.value_components)  # where moves begin
+        row = max(row, last)
+        while row < min(stop, values):
+            pieces.append(probes.value_points[(row - last) // len(probes.value_components)][None])
+            row += 1
+        if row < stop:
+            pieces += self._others(row - values, stop - values)
         points = pieces[0] if len(pieces) == 1 else np.concatenate(pieces or [np.empty((0, self.d))])
         points.flags.writeable = False
         return points
+
+    def _others(self, start: int, stop: int) -> list[Array]:
+        """The points of moves and pairs, as rows start .. stop - 1 of these."""
+        pieces, moves, row = list[Array](), self.probes.moves, start
+        end = 0 if moves is None else moves.count * len(moves.components)
+        while moves is not None and row < min(stop, end):
+            first = row % moves.count
+            last = min(moves.count, first + min(stop, end) - row)
+            if first == 0 and last == moves.count:  # all components share these points
+                whole = (min(stop, end) - row) // moves.count
+                group = moves.points(0, moves.count, self.box)
+                pieces.append(np.broadcast_to(group, (whole, *group.shape)).reshape(-1, self.d))
+                row += whole * moves.count
+                continue
+            pieces.append(moves.points(first, last, self.box))
+            row += last - first
+        if row < stop and self.probes.pairs is not None:
+            pairs = self.probes.pairs[row - end : stop - end]
+            pieces.append(pairs if self.box is None else np.clip(pairs, self.box.low, self.box.high))
+        return pieces
 
     def point(self, row: int) -> Array:
         """The point of one row, read-only."""
         probes, calls, count = self.probes, self.estimator.calls, len(self.probes.components)
         last = calls * count * len(probes.points)
+        if row >= last + len(probes.value_points) * len(probes.value_components):
+            one: Array = self.points(row, row + 1)[0]
+            return one
         if row >= last:
             return probes.value_points[(row - last) // len(probes.value_components)]
         request, offset = divmod(row, calls)

@@ -194,7 +194,7 @@ class Stream:
     """
 
     def __init__(self, seed: int, round: int, purpose: int = PLAN, *, key: int | None = None) -> None:
-        self._key = key_of(seed) if key is None else key
+        self.key = self._key = key_of(seed) if key is None else key
         self._round = round
         self._tag = purpose << 24
         self._drawn = 0

@@ -53,6 +53,7 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     success      whether the run ended as it should
     status       why it ended, a `zerothresh.Status`
     message      the same in a sentence
+    remarks      what the method found and chose, as (calls made by then, words); empty for most
     trace        the history, a row a step: a `zerothresh.Trace`
     failure      the call that failed (point, component, error, traceback), or None
     spent        what the calls cost, if ``cost`` was given

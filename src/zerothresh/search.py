@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from zerothresh.estimate import Answers
 from zerothresh.methods.base import Method
+from zerothresh.methods.program import Program, Setting
 from zerothresh.plan import Buffers, Estimator, Plan, Probes
 from zerothresh.randomness import Stream
 from zerothresh.threshold import Constraint, HardThreshold
@@ -32,6 +33,8 @@ class Task:
     reserve: int  # calls kept for F at the result
     seed: int
     key: int
+    chosen: bool = True  # whether the user chose the estimator
+    planned: int | None = None  # the budget that the run began with, if it is another
     buffers: Buffers = field(default_factory=Buffers, repr=False, compare=False)
 
     @property
@@ -56,7 +59,14 @@ class Search(NamedTuple):
 
 def begin(task: Task) -> Search:
     """The search before the first round."""
-    return Search(task.method.init(task.theta0))
+    method = task.method
+    if isinstance(method, Program):
+        budget = (task.budget if task.planned is None else task.planned) - task.reserve
+        estimator = task.estimator if task.chosen else None
+        return Search(
+            method.init(task.theta0, Setting(task.theta0, task.n, task.key, task.constraint, budget, estimator))
+        )
+    return Search(method.init(task.theta0))
 
 
 def next_probes(task: Task, search: Search) -> Probes | None:
@@ -82,12 +92,18 @@ def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
             fun = value if point is state.theta else fun
             if (best_fun is None or value < best_fun) and task.constraint.holds(point):
                 best_x, best_fun = point, value
+    stepped = H.count > 0  # an epoch's anchor is not a step
+    if isinstance(task.method, Program):
+        stepped = state.theta is not search.state.theta  # and a point on trial is none
+        fun = state.fun
+        if fun is not None and (state.random or best_fun is None or fun < best_fun):
+            best_x, best_fun = state.theta, fun
     return Search(
         state=state,
         round=search.round + 1,
         nfev=search.nfev + plan.calls,
         nht=search.nht + H.count,
-        nit=search.nit + (H.count > 0),  # an epoch's anchor is not a step
+        nit=search.nit + stepped,
         fun=fun,
         best_x=best_x,
         best_fun=best_fun,
@@ -111,8 +127,13 @@ def _means(task: Task, answers: Answers) -> Iterator[tuple[Array, float, bool]]:
 
 def mean(values: Array) -> float:
     """The mean, rounded once: the same bits for any order and any release of NumPy."""
-    numbers = values.tolist()
-    return numbers[0] if len(numbers) == 1 else math.fsum(numbers) / len(numbers)
+    numbers: list[float] = values.tolist()
+    if len(numbers) == 1:
+        return numbers[0]
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except OverflowError:  # numbers near the largest one
+        return math.fsum(number / len(numbers) for number in numbers)
 
 
 def known(task: Task, search: Search, point: Array, value: float) -> Search:
@@ -127,6 +148,8 @@ def known(task: Task, search: Search, point: Array, value: float) -> Search:
 def first_step(task: Task, prices: Array | None = None, rounds: int = 16) -> tuple[int, float]:
     """How many calls pass before the first step has been made, and their price: rounds gone through with zeros."""
     search, calls, price = begin(task), 0, 0.0
+    if isinstance(task.method, Program):
+        rounds = 1  # a program fits itself into the budget, once it has had a first look
     for _ in range(rounds):
         probes = next_probes(task, search)
         if probes is None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zerothresh import check
 from zerothresh.methods.base import make, name_of
+from zerothresh.methods.program import Program
 from zerothresh.plan import Estimator
 from zerothresh.randomness import key_of, seed_of
 from zerothresh.search import Task, first_step
@@ -63,15 +64,15 @@ def make_task(
     include: Any,
     exclude: Any,
     groups: Any,
+    planned: int | None = None,
 ) -> Task:
     """Check all arguments, and put the start into the feasible set."""
     k = check.count("k", k, what=" (non-zero coordinates)")
     if groups is None and k > d:
         raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
     budget = check.count("budget", budget, what=" (calls of the objective)")
-    if method is None:
-        raise ValueError("method is required: a name such as 'vr-szht' with options={'eta': 0.01}, or an instance")
-    made = make(method, options)
+    made = make("auto" if method is None else method, options)
+    chosen = estimator is not None
     if estimator is None:
         estimator = Estimator()
     if not isinstance(estimator, Estimator):
@@ -81,7 +82,9 @@ def make_task(
     if constraint.plain and k == d:
         warnings.warn(f"k = d = {d}: all coordinates may be non-zero, so nothing is thresholded", stacklevel=4)
     theta0 = _feasible(x0, d, k, constraint)
-    estimator.check_start(theta0)
+    program = isinstance(made, Program)  # chooses its own difference steps
+    if chosen or not program:
+        estimator.check_start(theta0)
     number = seed_of(seed)
     task = Task(
         theta0=theta0,
@@ -93,6 +96,8 @@ def make_task(
         reserve=0 if monitored else n,
         seed=number,
         key=key_of(number),
+        chosen=chosen,
+        planned=planned,
     )
     with np.errstate(all="ignore"):
         step, price = first_step(task, prices)
@@ -107,7 +112,8 @@ def make_task(
         kept = f", and F at the result {task.reserve} more" if task.reserve else ""
         raise ValueError(
             f"budget = {budget} is too small: the first step of {name_of(made)} needs {step} calls{kept}; "
-            f"take a budget of at least {step + task.reserve}, or fewer directions than q = {estimator.q}"
+            f"take a budget of at least {step + task.reserve}"
+            + ("" if program else f", or fewer directions than q = {estimator.q}")
         )
     return task
 

@@ -160,6 +160,7 @@ class HardThreshold:
     """H_k as a method's ``update`` sees it: applies the projection and counts (#NHT)."""
 
     def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
         self._project = constraint.project
         self.count = 0
 

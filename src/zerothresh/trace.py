@@ -27,6 +27,7 @@ class Trace:
     """
 
     def __init__(self) -> None:
+        self.remarks: list[tuple[int, str]] = []  # what the method found and chose, with the calls made by then
         self._rows: list[tuple[int, int, int, float]] = []
         self._supports: list[tuple[int, Indices]] = []  # (row where it begins, support)
         self._earlier: tuple[Path, int] | None = None  # rows in a file: its path, their bytes

@@ -51,7 +51,12 @@ Vectorized = Annotated[
     ),
 ]
 
-Method = Annotated[str, typer.Option(help="The method, by name: see `zerothresh methods`.", rich_help_panel=_METHOD)]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="The method, by name: see `zerothresh methods`. auto needs no settings.", rich_help_panel=_METHOD
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -62,11 +67,15 @@ Settings = Annotated[
     ),
 ]
 
-Q = Annotated[int, typer.Option(help="Directions; an estimate costs q + 1 calls (forward).", rich_help_panel=_ESTIMATE)]
+Q = Annotated[
+    int | None,
+    typer.Option(help="Directions; an estimate costs q + 1 calls (default: 10).", rich_help_panel=_ESTIMATE),
+]
 Mu = Annotated[
-    float,
+    float | None,
     typer.Option(
-        help="Length of a step along a direction; as small as the function's noise allows.",
+        help="Length of a step along a direction, as small as the function's noise allows (default: 1e-3; auto and "
+        "its parts measure it).",
         rich_help_panel=_ESTIMATE,
     ),
 ]
@@ -75,9 +84,14 @@ S2 = Annotated[
     typer.Option(help="Size of a direction's random support (default: d).", rich_help_panel=_ESTIMATE),
 ]
 Directions = Annotated[
-    str, typer.Option(help="orthogonal, sphere (the paper's), rademacher or coordinate.", rich_help_panel=_ESTIMATE)
+    str | None,
+    typer.Option(
+        help="orthogonal (default), sphere (the paper's), rademacher or coordinate.", rich_help_panel=_ESTIMATE
+    ),
 ]
-Difference = Annotated[str, typer.Option(help="forward, or central (2q calls).", rich_help_panel=_ESTIMATE)]
+Difference = Annotated[
+    str | None, typer.Option(help="forward (default), or central (2q calls).", rich_help_panel=_ESTIMATE)
+]
 Independent = Annotated[
     bool,
     typer.Option(
@@ -151,5 +165,9 @@ Force = Annotated[
         help="Overwrite files that exist. What the same --run wrote, unchanged since, needs no --force.",
         rich_help_panel=_RUN,
     ),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Tell what the method found and chose, and when.", rich_help_panel=_RUN),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No live display and no summary.", rich_help_panel=_RUN)]

@@ -39,6 +39,7 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         "success": result.success,
         "status": result.status.name,
         "message": result.message,
+        "remarks": [{"nfev": calls, "words": words} for calls, words in result.remarks],
         "seed": result.seed,
         "method": {"name": name_of(result.method), **_fields(result.method)},
         "estimator": _fields(result.estimator),
@@ -82,8 +83,13 @@ def write(
     return written
 
 
-def show(result: Result, k: int, seconds: float, out: Path | None) -> None:
-    """The summary."""
+def show(result: Result, k: int, seconds: float, out: Path | None, *, verbose: bool = False) -> None:
+    """The summary; verbose: before it what the method found and chose."""
+    if verbose:
+        for calls, words in result.remarks:
+            typer.echo(f"after {calls:,} calls: {words}")
+        if not result.remarks:
+            typer.echo(f"{name_of(result.method)} chooses nothing: its settings are the user's")
     some = " ".join(map(str, result.support[:_MOST_SHOWN]))
     more = " ..." if result.support.size > _MOST_SHOWN else ""
     rows = {

@@ -97,7 +97,8 @@ def _show(study: Study) -> None:
             continue
         gap, fresh = mean(first.measures(fresh=False).gap).value, judged.measures(fresh=True)
         shown = f"{fresh.gap.mean():.1e}", f"{median(fresh.own).value:.1e}", f"{fresh.right.mean():.0%}"
-        table.add_row(label, f"{first.eta:g}", f"{gap:.1e}", f"{judged.eta:g}", *shown)
+        rates = [f"{eta:g}" if eta == eta else "-" for eta in (first.eta, judged.eta)]  # auto has none
+        table.add_row(label, rates[0], f"{gap:.1e}", rates[1], *shown)
     Console().print(table)
     typer.echo("own support: F less its minimum on the final support, the median\nright: runs with the best support\n")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXAMPLE = (
     "[bold]Example[/bold]. The file box.py holds `def loss(x, i): ...`, the loss of component i at x:\n\n"
     "  zerothresh solve box:loss --dim 500 -k 20 --components 200 --budget 200000 "
-    "--method vr-szht --set eta=0.01 --set m=10 --run runs/a --out result.json\n\n"
+    "--run runs/a --out result.json\n\n"
     "[bold]Exit codes[/bold]. 0: all went well. 1: a failure stopped the run; the best point is written all "
     "the same. 2: bad input, and nothing was queried. 130: Ctrl-C or SIGTERM; the best point is written."
 )
@@ -29,18 +29,18 @@ def solve(
     objective: options.Objective,
     k: options.K,
     budget: options.Budget,
-    method: options.Method,
+    method: options.Method = "auto",
     dim: options.Dim = None,
     components: options.Components = None,
     x0: options.Start = None,
     bounds: options.Bounds = None,
     vectorized: options.Vectorized = False,
     settings: options.Settings = None,
-    q: options.Q = 10,
-    mu: options.Mu = 1e-3,
+    q: options.Q = None,
+    mu: options.Mu = None,
     s2: options.S2 = None,
-    directions: options.Directions = "orthogonal",
-    difference: options.Difference = "forward",
+    directions: options.Directions = None,
+    difference: options.Difference = None,
     independent: options.Independent = False,
     per_component: options.PerComponent = False,
     retries: options.Retries = 0,
@@ -56,6 +56,7 @@ def solve(
     trace: options.Trace = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
 ) -> None:
     """Minimise a function with at most k non-zero coordinates, from its values alone."""
     with speaking():
@@ -72,7 +73,10 @@ def solve(
             for path in filter(None, (out, trace)):
                 outputs.check(path, run, force=force)
             chosen = load.method(method, settings or [])
-            estimator = Estimator(q, mu, s2, difference, directions, shared=not independent, common=not per_component)
+            given: dict[str, Any] = {"q": q, "mu": mu, "s2": s2, "difference": difference, "directions": directions}
+            given |= {"shared": False if independent else None, "common": False if per_component else None}
+            wanted = {name: value for name, value in given.items() if value is not None}
+            estimator = Estimator(**wanted) if wanted else None
             fun = load.objective(objective)
             start = load.start(x0, dim, fun)
             if run is not None and not quiet:
@@ -105,7 +109,7 @@ def solve(
         if result.failure is not None and result.status.name == "FAILED":
             typer.echo(own_traceback(result.failure.error), err=True, nl=False)
         if not quiet:
-            outcome.show(result, k, seconds, out)
+            outcome.show(result, k, seconds, out, verbose=verbose)
         elif not result.success:
             typer.echo(f"zerothresh: {result.message}", err=True)
         os.chdir(home)

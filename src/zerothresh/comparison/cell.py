@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from zerothresh import files
 from zerothresh.engine import minimize
-from zerothresh.methods import Method
+from zerothresh.methods import Method, Program
 from zerothresh.plan import Estimator
 from zerothresh.problem import Problem
 from zerothresh.result import Result, Status
@@ -171,7 +171,7 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
             vectorized=subject.vectorized,
             budget=cell.budget,
             method=cell.method,
-            estimator=cell.estimator,
+            estimator=None if isinstance(cell.method, Program) else cell.estimator,  # it chooses for itself
             seed=cell.seed,
             monitor=subject.F,
             run=work,

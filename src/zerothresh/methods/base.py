@@ -67,12 +67,12 @@ def register(name: str) -> Callable[[M], M]:
     return add
 
 
-_PAPER = ("fgzoht", "szoht", "pm-szht", "p-saga-szht", "saga-szht", "lsvrg-szht", "vr-szht", "sarah-szht")
+_FIRST = ("auto", "fgzoht", "szoht", "pm-szht", "p-saga-szht", "saga-szht", "lsvrg-szht", "vr-szht", "sarah-szht")
 
 
 def methods() -> dict[str, type]:
-    """All methods by name: the paper's, then the others as they were registered."""
-    return {name: _registered[name] for name in dict.fromkeys((*_PAPER, *_registered)) if name in _registered}
+    """All methods by name: the default, the paper's, then the others as they were registered."""
+    return {name: _registered[name] for name in dict.fromkeys((*_FIRST, *_registered)) if name in _registered}
 
 
 def name_of(method: Any) -> str:

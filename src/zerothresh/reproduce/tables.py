@@ -47,6 +47,11 @@ class Table:
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
+def _rate(eta: float) -> str:
+    """A learning rate; auto has none."""
+    return f"{eta:g}" if eta == eta else "-"
+
+
 _LETTERS = {"η": r"$\eta$", "±": r"$\pm$", "∞": r"$\infty$", "λ": r"$\lambda$", "μ": r"$\mu$", "θ": r"$\theta$"}
 _SIGNS = {c: f"\\{c}" for c in "#%&_${}"} | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
 
@@ -89,7 +94,7 @@ def as_in_the_paper(study: Study) -> Table:
             [
                 str(entry.panel),
                 entry.label,
-                f"{raced.eta:g}",
+                _rate(raced.eta),
                 short_end(numbers[0], numbers[1]),
                 short(numbers[2]),
                 short(numbers[3]),
@@ -132,7 +137,7 @@ def with_more_care(study: Study) -> Table:
             [
                 str(entry.panel),
                 entry.label,
-                f"{raced.eta:g}",
+                _rate(raced.eta),
                 interval(estimates[0]),
                 interval(estimates[1]),
                 interval(estimates[2], "{:.0%}"),
@@ -182,7 +187,7 @@ def switches(study: Study) -> Table:
                 str(entry.panel),
                 entry.label,
                 entry.switch or "few directions",
-                f"{raced.eta:g}",
+                _rate(raced.eta),
                 interval(own),
                 "" if base is None else interval(better, "{:.2g}"),
                 interval(right, "{:.0%}"),

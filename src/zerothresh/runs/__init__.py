@@ -1,7 +1,7 @@
 """Run folders: a run that is killed goes on where it stopped, and no value is paid for twice."""
 
 from zerothresh.runs.errors import RunError
-from zerothresh.runs.folder import Recovered, Run, stored_seed
+from zerothresh.runs.folder import Recovered, Run, stored_budget, stored_seed
 from zerothresh.runs.identity import fingerprint, identity_of
 from zerothresh.runs.journal import FSYNC, FailureLine, ValueLine
 
@@ -14,5 +14,6 @@ __all__ = [
     "ValueLine",
     "fingerprint",
     "identity_of",
+    "stored_budget",
     "stored_seed",
 ]

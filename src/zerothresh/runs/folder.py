@@ -97,7 +97,9 @@ class Run:
         return self._newest(words["budget"])
 
     def _describe(self, identity: dict[str, Any], budget: int) -> None:
+        first = stored_budget(self.folder)
         words = {"schema": SCHEMA, "zerothresh": __version__, "identity": identity, "budget": budget}
+        words["first_budget"] = budget if first is None else first
         files.write(self.folder / "run.json", json.dumps(words, indent=1) + "\n")
         sync_folder(self.folder)
 
@@ -236,6 +238,15 @@ def stored_seed(folder: str | os.PathLike[str] | None) -> int | None:
         return None
     seed = read_words(Path(folder))["identity"].get("seed")
     return seed if type(seed) is int and seed >= 0 else None
+
+
+def stored_budget(folder: str | os.PathLike[str] | None) -> int | None:
+    """The budget that the run in a folder began with: a method may have planned with it."""
+    if folder is None or not os.path.lexists(Path(folder) / "run.json"):
+        return None
+    words = read_words(Path(folder))
+    first = words.get("first_budget", words["budget"])
+    return first if type(first) is int and first > 0 else None
 
 
 def read_words(folder: Path) -> dict[str, Any]:

@@ -128,4 +128,8 @@ def restore(template: Any, arrays: dict[str, NDArray[Any]], prefix: str = "state
             fields[field.name] = array
         else:
             fields[field.name] = array.item()
-    return type(template)(**fields)
+    made = type(template)(**fields)
+    carry = getattr(template, "carry", None)  # what a state knows besides, and is not kept
+    if carry is not None:
+        carry(made)
+    return made

@@ -1,0 +1,136 @@
+"""One run of an optimiser on an instance: how many calls until F - F* <= tol (F(x0) - F*)."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import numpy as np
+from suite import Instance
+
+import zerothresh as zt
+
+TOLERANCES = (1e-2, 1e-3, 1e-6)
+_CHUNK = 4096  # points that are made at once
+
+
+@dataclass
+class Hits:
+    """The calls after which each tolerance was reached; infinite if it was not."""
+
+    seed: int
+    budget: int  # what the run could have used
+    nfev: int = 0
+    either: list[float] = field(default_factory=lambda: [inf] * len(TOLERANCES))  # iterate or result, the better
+    result: list[float] = field(default_factory=lambda: [inf] * len(TOLERANCES))  # result() alone
+    gap: float = 1.0  # the smallest (F - F*) / (F(x0) - F*) of either
+    ended: str = ""
+    seconds: float = 0.0
+
+
+class Judge:
+    """Turns points into gaps and notes when they are small enough."""
+
+    def __init__(self, problem: Instance, hits: Hits) -> None:
+        self.problem, self.hits = problem, hits
+        self.low, self.span = problem.F_star, problem.F_start - problem.F_star
+
+    def gap(self, x: np.ndarray) -> float:
+        """(F - F*) / (F(x0) - F*)."""
+        value = (self.problem.F(x) - self.low) / self.span
+        return value if value == value else inf
+
+    def note(self, nfev: int, either: float, result: float) -> None:
+        """What is known after ``nfev`` calls."""
+        hits = self.hits
+        hits.gap = min(hits.gap, either)
+        for place, tolerance in enumerate(TOLERANCES):
+            if either <= tolerance and nfev < hits.either[place]:
+                hits.either[place] = nfev
+            if result <= tolerance and nfev < hits.result[place]:
+                hits.result[place] = nfev
+
+
+def run(
+    problem: Instance,
+    method: Any,
+    *,
+    seed: int,
+    goals: Sequence[int] = (0, 1, 2),
+    cap: float = inf,
+    stall: float = inf,
+    view: str = "either",
+    **arguments: Any,
+) -> Hits:
+    """Ask and tell until the goals (places of TOLERANCES) are reached, or the budget or ``cap`` is spent.
+
+    A run whose gap is above 10 is given up, unless outliers may have put it there. With ``stall``, so is one
+    whose smallest gap has not fallen by a tenth since 1/stall of its calls, once a sixteenth of the budget is spent.
+    """
+    hits = Hits(seed, problem.budget)
+    judge = Judge(problem, hits)
+    far = 1e6 if problem.outliers else 10.0
+    start = time.perf_counter()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        optimizer = zt.Optimizer(
+            problem.x0, problem.k, budget=problem.budget, n=problem.n, method=method, seed=seed, **arguments
+        )
+        reached = getattr(hits, view)
+        theta = best = None
+        here, there, improved, level = 1.0, 1.0, 1, inf
+        while not optimizer.done:
+            if not _answer(optimizer, problem):
+                hits.ended = "diverged"
+                break
+            search, nfev = optimizer.search, optimizer.nfev
+            if search.state.theta is not theta:
+                theta = search.state.theta
+                here = judge.gap(theta)
+            if search.best_x is not best:
+                best = search.best_x
+                there = judge.gap(best)
+            result = here if best is None else there
+            judge.note(nfev, min(here, result), result)
+            if hits.gap < 0.9 * level:
+                improved, level = nfev, hits.gap
+            if all(reached[place] < inf for place in goals):
+                hits.ended = "solved"
+            elif here > far:
+                hits.ended = "diverged"
+            elif nfev >= cap or nfev > max(stall * improved, problem.budget / 16):
+                hits.ended = "cut"
+            if hits.ended:
+                break
+        else:
+            result = judge.gap(optimizer.result().x)
+            judge.note(optimizer.nfev, min(here, result), result)
+            hits.ended = optimizer.result().message
+    hits.nfev, hits.seconds = optimizer.nfev, time.perf_counter() - start
+    return hits
+
+
+def _answer(optimizer: zt.Optimizer, problem: Instance) -> bool:
+    """One round, by what the engine uses, which costs less than ask and tell; False if a value is not finite."""
+    plan = optimizer.open_plan
+    assert plan is not None
+    for start in range(0, plan.calls, _CHUNK):
+        stop = min(start + _CHUNK, plan.calls)
+        values = problem.values(plan.points(start, stop), plan.components[start:stop])
+        if not np.isfinite(values.sum()):
+            return False
+        optimizer.deliver(start, values)
+    return True
+
+
+def ert(runs: list[Hits], place: int, view: str = "either") -> float:
+    """Expected running time: all calls until the hit, or the whole budget, over the number of hits."""
+    calls = [getattr(hits, view)[place] for hits in runs]
+    reached = [c for c in calls if c < inf]
+    if not reached:
+        return inf
+    return (sum(reached) + sum(h.budget for h, c in zip(runs, calls, strict=True) if c == inf)) / len(reached)

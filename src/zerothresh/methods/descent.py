@@ -1,0 +1,602 @@
+"""Descent for black boxes of which nothing is known: differences along coordinates, and a quasi-Newton model.
+
+A gradient over all coordinates costs n d calls and is asked for seldom: it picks the support. On the
+support a gradient costs n k, and quasi-Newton steps go down there. Where there are many components,
+it begins with a few of them and takes more as it gets better. At the bottom, coordinates are exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zerothresh.estimate import Answers
+from zerothresh.methods.base import Array
+from zerothresh.methods.look import Look
+from zerothresh.methods.niht import better
+from zerothresh.methods.program import Asks, Room
+from zerothresh.methods.quasi import Quasi
+from zerothresh.plan import Indices, Probes
+
+if TYPE_CHECKING:
+    from zerothresh.methods.index import Model
+
+
+MOST = 1500  # coordinates that a model has at the most
+
+
+class Descent:
+    """Where the search is: theta, f_i there for the first components, the model."""
+
+    def __init__(self, room: Room, seen: Look, *, exchanges: int = 6, known: Model | None = None) -> None:
+        self.room, self.seen, self.exchanges = room, seen, exchanges
+        self.order = room.rng.subset(room.n, room.n) if known is None else known.order
+        self.given = np.empty((0, 0)) if known is None else known.first  # gradients at the start, of the first
+        self.spent = False  # whether the budget was what ended the search
+        self.repeats = 1  # calls that a value is the mean of
+        self.width = 1.0  # how much longer difference steps are than the first look said; 1 unless values are random
+        self.clear = np.inf  # how far the last gradient stands out of the noise
+        self.narrowed = 0  # how often in turn steps were shortened
+        self.coarse = (
+            1.0 if seen.kink else 0.3 if seen.rough else 0.0
+        )  # a long difference step, as a share of theta; 0: a short one
+        self.C = room.free()
+        self.theta = room.theta
+        self.values = self.start = np.empty(0)  # f_i at theta, and at the start, of the first components in order
+        self.quasi = Quasi(self.C[:0])
+        self.g = np.empty(0)  # the last gradient on all of C, and where it was
+        self.at = self.theta
+        self.gained = 0.0  # how much F has fallen so far, about
+        self.tried = set[bytes]()  # supports that exchanges have tried
+        self.rows = np.empty((0, 0))  # the gradients of the components
+        self.local: Quasi | None = None  # the model that they make
+        self.kinked = False  # whether a step that promised much led nowhere
+        self.lost = self.pause = 0  # how often in turn it was the worse one, and the rounds until it is tried again
+
+    # What is asked for.
+
+    @property
+    def m(self) -> int:
+        """Components in use."""
+        return int(self.values.size)
+
+    @property
+    def of(self) -> Indices:
+        """Their numbers."""
+        return self.order[: self.m]
+
+    @property
+    def F(self) -> float:
+        """The mean of their values at theta."""
+        return float(self.values.mean())
+
+    @property
+    def slack(self) -> float:
+        """How much two means differ by noise."""
+        return 2 * self.seen.noise / math.sqrt(self.m * self.repeats)
+
+    def use(self, m: int) -> Asks:
+        """Use the first m components."""
+        if m == self.m:
+            return
+        self.lost = self.pause = 0
+        self._forget()
+        room, more = self.room, self.order[self.m : m]
+        start = room.theta0
+        if self.theta is start:
+            values = yield from room.starts(more)
+            self.start = self.values = np.concatenate([self.values, values])
+        else:  # are the new ones better here than at the start?
+            here = (yield from room.values([self.theta], more))[0]
+            there = yield from room.starts(more)
+            self.start, self.values = np.concatenate([self.start, there]), np.concatenate([self.values, here])
+            if float(here.mean()) >= float(there.mean()) and float(self.start.mean()) <= self.F:
+                self.theta, self.values = start, self.start  # no: it was a fit to a few
+            if self.m == room.n and (room.fun is None or room.fun > self.F or self.seen.random):
+                room.move(self.theta, self.F)
+            elif room.fun is None and better(here, there, room.n):
+                room.move(self.theta)
+
+    def gradient(self, C: Indices) -> Generator[Probes, Answers, Array]:
+        """The gradient on C at theta, by differences."""
+        given = self.given
+        if self.theta is self.room.theta0 and given.shape[1:] == C.shape and 0 < len(given) <= self.m:
+            self.given = given[:0]  # gradients that are known are not asked for again
+            rest = slice(len(given), self.m)
+            if len(given) < self.m:
+                more = yield from self._slopes(C, self.of[rest], self.values[rest])
+                given = np.concatenate([given, more])
+            self.rows = given
+        else:
+            total = yield from self._slopes(C, self.of, self.values)
+            for _ in range(self.repeats - 1):
+                total = total + (yield from self._slopes(C, self.of, self.values))
+            self.rows = total / self.repeats
+        return np.asarray(self.rows.mean(axis=0))
+
+    def _slopes(self, C: Indices, of: Indices, base: Array) -> Generator[Probes, Answers, Array]:
+        slopes, _ = yield from self.room.slopes(self.theta, C, self._mu(), of, base, central=self._central)
+        return slopes
+
+    @property
+    def _central(self) -> bool:
+        return self.coarse > 0 or self.seen.central
+
+    def _bends(self) -> Asks:
+        """A model from the components: the curvature of each along its own gradient, by one more value (Gauss-Newton).
+
+        f_i(theta + s) is about f_i + g_i.s + kappa_i (g_i.s)^2 / 2: exact if f_i is a function of one score
+        that is quadratic, and good where a component has few scores, as the residual of a model has.
+        """
+        room, C, G = self.room, self.C, self.rows
+        norms = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
+        move = np.zeros((self.m, room.d))
+        move[:, C] = G / norms[:, None] * -max(self.seen.bend(room.d), self._mu())
+        points = room.inside(self.theta + move)
+        values = yield from room.each(points, self.of)
+        z = np.einsum("rc,rc->r", (points - self.theta)[:, C], G)
+        kappa = 2 * (values - self.values - z) / np.maximum(z * z, 1e-300)
+        kappa = np.where(np.isfinite(kappa) & (kappa > 0), kappa, 0.0)
+        A = (G * kappa[:, None]).T @ G / self.m
+        share = float(np.trace(A)) / C.size
+        if share > 0:
+            B = np.eye(self.quasi.places.size) * share
+            at = np.searchsorted(self.quasi.places, C)
+            B[np.ix_(at, at)] = A + 1e-3 * share * np.eye(C.size)
+            self.local = Quasi(self.quasi.places, B)
+
+    def _mu(self) -> float:
+        """The step of a difference: beside a large theta it must not be lost in rounding."""
+        size = float(np.abs(self.theta).max())
+        if self.coarse:
+            return self.coarse * (size or self.seen.length)
+        return max(self.width * self.seen.mu, 1e-8 * size)
+
+    def price(self, size: int) -> int:
+        """What a gradient on ``size`` coordinates costs."""
+        return self.repeats * self.m * size * (2 if self._central and self.room.box is None else 1)
+
+    def value(self, theta: Array) -> Generator[Probes, Answers, Array]:
+        """The values at another point."""
+        values = yield from self.room.values([theta] * self.repeats, self.of)
+        return np.asarray(values.mean(axis=0))
+
+    def take(self, theta: Array, values: Array) -> None:
+        """Go there."""
+        self.gained += self.F - float(values.mean())
+        self.theta, self.values = theta, values
+        best = self.room.fun
+        if self.m == self.room.n and (best is None or self.seen.random or best > self.F):
+            self.room.move(theta, self.F)
+
+    # The search.
+
+    def search(self) -> Generator[Probes, Answers, str]:
+        """Go down to a point that no exchange of one coordinate betters; returns why it ended, in words."""
+        room = self.room
+        m = self._first()
+        while True:
+            yield from self.use(max(m, self.m))
+            words = yield from self.level()
+            if self.m == room.n or room.left < self.m:
+                return words
+            m = 3 * self.m if 4 * self.m < room.n else room.n
+
+    def kick(self, tries: int) -> Generator[Probes, Answers, str]:
+        """Where nothing leads down from the start: begin at the best of some random sparse points."""
+        room, best = self.room, (self.theta, self.values)
+        S_size = min(room.k, self.C.size)
+        for turn in range(tries):
+            if room.left < 3 * self.price(self.C.size) + 12 * self.m:
+                break
+            points = []
+            for _ in range(8):
+                point = np.zeros(room.d)
+                S = self.C[room.rng.subset(self.C.size, S_size)]
+                point[S] = room.rng.normal(S_size) * self.seen.length * 3.0 ** (turn % 5 - 1)
+                points.append(room.constraint.project(room.inside(self.theta + point)))
+            values = yield from room.values(points, self.of)
+            lowest = int(np.argmin(values.mean(axis=1)))
+            self.theta, self.values = points[lowest], values[lowest]
+            self._forget()
+            yield from self.level()
+            if float(best[1].mean()) - self.slack > self.F:
+                room.move(self.theta, self.F if self.m == room.n else None)
+                return "a random start led further down"
+            self.theta, self.values = best
+            self._forget()
+        return "no random start led further down"
+
+    def restarts(self, share: float) -> Generator[Probes, Answers, str]:
+        """Begin again from a part of the best support, without what was dropped at first.
+
+        It ends when ``share`` times the calls that led to the best point have found nothing better.
+        """
+        room, failed, count = self.room, 0, 0
+        whole, until = self.C, (1 + share) * self.room.used
+        while room.used < until and self.m == room.n:
+            S = np.flatnonzero(self.theta)
+            self.spent = room.left < 3 * self.price(whole.size)
+            if S.size < 2 or whole.size <= room.k or self.spent:
+                break
+            count += 1
+            best = self.theta, self.values, self.gained
+            kept = np.isin(S, room.constraint.include)
+            dropped = S[(room.rng.uniform(S.size) < 0.5) & ~kept]
+            dropped = dropped if dropped.size else S[~kept][:1]
+            start = self.theta.copy()
+            start[dropped] = 0.0
+            start = room.constraint.project(start)
+            self.values = yield from self.value(start)
+            self.theta, self.C = start, np.setdiff1d(whole, dropped)
+            for C in (self.C, whole):
+                self.C = C
+                self.coarse = _long(self.seen) or self.coarse
+                self._forget()
+                yield from self.level()
+            if float(best[1].mean()) - self._least(True) > self.F:
+                failed, until = 0, (1 + share) * room.used
+            else:
+                failed += 1
+                self.theta, self.values, self.gained = best
+            room.move(self.theta, self.F)
+            self._forget()
+        return f"{count} restarts, of which the last {failed} found nothing better" if count else "no restart"
+
+    def _first(self) -> int:
+        """How many components to begin with: a few if there are many, fewer if the budget is small."""
+        room = self.room
+        afford = room.left / (8 * (self.C.size + 2))
+        few = room.n if room.n <= 12 else max(4, math.ceil(room.n / 9))
+        return int(max(1, min(few, room.n, afford)))
+
+    def insist(self) -> Asks:
+        """The budget is spent: ask for what would be next, so that a run whose budget is raised goes on."""
+        while self.spent:
+            self._forget()
+            yield from self.level(force=True)
+
+    def level(self, *, force: bool = False) -> Generator[Probes, Answers, str]:
+        """Go down with the components in use; with ``force``, whatever the budget."""
+        room, C = self.room, self.C
+        last = self.m == room.n
+        while True:
+            self.spent = room.left < self.price(C.size) + self.m * self.repeats and not force
+            if self.spent:
+                return "the budget is spent"
+            force = False
+            g = yield from self._look_around()
+            C = self.C
+            before = self.F
+            self.local = None
+            if self.m > 2 and self.m >= room.k and room.left > 3 * self.m and not self.coarse:
+                self.pause -= 1
+                if self.pause < 0:
+                    yield from self._bends()
+            yield from self._pick(g)
+            if self.theta is not self.at:
+                yield from self._polish(30 if last else 8)
+            if before - self.F > self._least(last):
+                self.narrowed = 0
+                continue
+            if not last:
+                return "more components are needed"
+            if self.local is None and self.lost and self.m >= room.k and self.pause >= 0 and not self.coarse:
+                self.pause = 0  # it may be right here
+                continue
+            if self.coarse and room.left < 3 * self.price(C.size):  # values are cheap beside another gradient
+                yield from self._evolve()
+                while (yield from self._exchange(g)):
+                    yield from self._evolve()
+            if (yield from self._finer()):
+                continue
+            if self.coarse:
+                yield from self._evolve()
+            self.spent = room.left < self.price(C.size) + self.m * self.repeats
+            if self.spent:
+                return "the budget is spent"
+            g = yield from self._look_around()
+            better = yield from self._exchange(g)
+            if not better and not (yield from self._surer()):
+                return "no exchange of a coordinate helps"
+
+    def _look_around(self) -> Generator[Probes, Answers, Array]:
+        """The gradient on all coordinates, unless it is known here."""
+        if not self.g.size or self.at is not self.theta:
+            if self.seen.random:
+                yield from self._listen()
+            g = yield from self.gradient(self.C)
+            while self.seen.random:  # longer steps, if noise is all that shows
+                self.clear = float(np.linalg.norm(g)) / (self._blur() * math.sqrt(self.C.size))
+                if self.clear > 3 or self.width > 1e3 or self.room.left < 4 * self.price(self.C.size):
+                    break
+                self.width *= 4
+                g = yield from self.gradient(self.C)
+            if not self.quasi.places.size:
+                g = self._screen(g)
+            if self.g.size:
+                self.quasi.learn(self.theta - self.at, g - self.g, self.C, self._blur())
+            self.g, self.at = g, self.theta
+        return self.g
+
+    def _screen(self, g: Array) -> Array:
+        """The model is a matrix: where there are very many coordinates, only the steepest ones are modelled."""
+        room, C = self.room, self.C
+        held = np.isin(C, room.constraint.include) | (self.theta[C] != 0) | (room.theta0[C] != 0)
+        if C.size > MOST:
+            keep = np.sort(np.argsort(-np.where(held, np.inf, np.abs(g)), kind="stable")[:MOST])
+            room.say(f"htp: of {C.size} coordinates the {MOST} steepest are looked at")
+            self.C, self.rows, g = C[keep], self.rows[:, keep], g[keep]
+        self.quasi = Quasi(self.C)
+        return g
+
+    def _listen(self) -> Asks:
+        """The noise at theta: it may be another one than at the start."""
+        four = yield from self.room.values([self.theta] * 4, self.of)
+        noise = float(np.sqrt(four.var(axis=0, ddof=1).mean()))
+        if noise > 0:
+            self.seen = replace(self.seen, noise=noise)
+        share = 4 / (4 + self.repeats)
+        self.values = share * four.mean(axis=0) + (1 - share) * self.values
+        self.room.move(self.theta, self.F if self.m == self.room.n else None)
+
+    def _forget(self) -> None:
+        """The gradient was measured by another rule."""
+        self.g = np.empty(0)
+
+    def _finer(self) -> Generator[Probes, Answers, bool]:
+        """Where F is not smooth: shorter difference steps, once long ones lead no further."""
+        if not self.coarse and self.kinked:  # slopes at a point say nothing here: look further
+            self.coarse, self.kinked = 0.3, False
+            self.room.say("the function has kinks: differences over longer steps")
+        elif self.seen.random and not self.coarse and self.clear > 6 and self.narrowed < 4:
+            self.width /= 5  # the noise is not what misleads
+            self.narrowed += 1
+        elif self.coarse > 2e-3:
+            self.coarse /= 3
+        else:
+            return False
+        self._forget()
+        return True
+        yield
+
+    def _evolve(self) -> Asks:
+        """Where slopes say nothing: random steps on the support, of a shape that learns from those that helped.
+
+        The (1+1)-CMA-ES of Igel, Suttorp and Hansen, GECCO 2006.
+        """
+        room, S = self.room, np.flatnonzero(self.theta)
+        k = S.size
+        if k == 0:
+            return
+        size = float(np.abs(self.theta[S]).mean())
+        sigma, C, rate, failed = 0.3 * size, np.eye(k), 2 / 11, 0
+        while sigma > 1e-4 * size and failed < 30 + 10 * k and room.left > 2 * self.m * self.repeats:
+            step = np.linalg.cholesky(C + 1e-12 * np.trace(C) * np.eye(k)) @ room.rng.normal(k)
+            trial = self.theta.copy()
+            trial[S] += sigma * step
+            trial = room.H(trial)
+            values = yield from self.value(trial)
+            better = float(values.mean()) <= self.F
+            failed = 0 if float(values.mean()) < self.F - self.slack else failed + 1
+            rate = 0.9 * rate + 0.1 * better
+            sigma *= math.exp((rate - 2 / 11) / (1 - 2 / 11) / (1 + k / 2))
+            if better:
+                C = (1 - 2 / (k * k + 6)) * C + 2 / (k * k + 6) * np.outer(step, step)
+                self.take(trial, values)
+
+    def _surer(self) -> Generator[Probes, Answers, bool]:
+        """Where values are random: means of more calls, once noise is all that is left."""
+        room = self.room
+        if not self.seen.random or room.left < 4 * self.repeats * self.m * (self.C.size + 4):
+            return False
+        self.repeats *= 4
+        room.say(f"noise is all that is left: each value is now the mean of {self.repeats}")
+        self.values = yield from self.value(self.theta)
+        room.move(self.theta, self.F if self.m == room.n else None)
+        self.tried.clear()
+        self._forget()
+        return True
+
+    def _least(self, last: bool) -> float:
+        """A gain that is not worth another round."""
+        return (1e-8 if last else 3e-2) * max(self.gained, 0.0) + self.slack
+
+    def _blur(self) -> float:
+        """The noise of a slope."""
+        return 2 * self.seen.noise / (self._mu() * math.sqrt(max(self.m, 1) * self.repeats))
+
+    def _pick(self, g: Array) -> Asks:
+        """A step that may change the support: to the minimiser of a model, damped until F falls."""
+        room, quasi = self.room, self.quasi
+        if not quasi.scaled:
+            yield from self._scale(g)
+        if self.local is not None:
+            trial = self._goal(self.local, g, 0.0)
+            if trial is not None and room.left >= 2 * self.m:
+                values = yield from self.value(trial)
+                other = self._goal(quasi, g, 0.0)
+                if other is not None and not np.array_equal(other, trial):
+                    others = yield from self.value(other)
+                    if float(others.mean()) < float(values.mean()):
+                        self.lost += 1
+                        self.pause = self.lost - 1
+                        trial, values = other, others
+                    else:
+                        self.lost, self.quasi = 0, self.local
+                if float(values.mean()) < self.F:
+                    yield from self._stretch(g, trial, values)
+                    return
+        damp = 0.0
+        for _ in range(7):
+            trial = self._goal(self.quasi, g, damp)
+            if trial is None or room.left < self.m:
+                return
+            values = yield from self.value(trial)
+            fall = self.F - float(values.mean())
+            if fall > 0:
+                yield from self._stretch(g, trial, values)
+                return
+            move = (trial - self.theta)[self.C]
+            bent = 2 * (-float(g @ move) - fall) / max(float(move @ move), 1e-300)  # curvature along the step
+            now = self.quasi.mean
+            damp = min(max(4 * damp, 0.5 * (bent / now - 1), 0.1), max(100 * damp, 10.0))
+        first = self._goal(self.quasi, g, 0.0)
+        promised = 0.0 if first is None else -float(g @ (first - self.theta)[self.C])
+        self.kinked = not self.seen.random and promised > 1e-4 * self.gained + 10 * self.slack
+
+    def _stretch(self, g: Array, trial: Array, values: Array) -> Asks:
+        """Take a step that lowered F, and go on in its direction as long as that pays."""
+        room, C, start, length = self.room, self.C, self.theta, 1.0
+        straight = trial - start
+        fall = self.F - float(values.mean())
+        promised = -float(g @ straight[C])
+        while fall > 0.6 * length * promised and room.left >= self.m * self.repeats and length < 1e4:
+            length *= 2.5  # F falls almost as steeply as at the beginning
+            further = room.H(start + length * straight)
+            seen = yield from self.value(further)
+            more = self.F - float(seen.mean())
+            if not more > fall:
+                break
+            trial, values, fall = further, seen, more
+        self.take(trial, values)
+
+    def _goal(self, model: Quasi, g: Array, damp: float) -> Array | None:
+        """The sparse minimiser of a model; None if it promises nothing."""
+        room = self.room
+        reach = 1e5 * max(self.seen.length, float(np.linalg.norm(self.theta)))  # no step is longer
+        least = float(np.abs(g).max()) * math.sqrt(room.k) / reach
+        if room.constraint.groups is not None:  # the models know no groups: a plain step, and the exact projection
+            step = self.theta.copy()
+            step[self.C] -= g / (model.mean * (1 + damp) + least)
+            trial = room.H(step)
+        else:
+            trial = room.H(model.sparse(self.theta, g, self.C, room.k, room.constraint, damp, least))
+        promised = -float(g @ (trial - self.theta)[self.C])
+        return trial if promised > 0 and not np.array_equal(trial, self.theta) else None
+
+    def _scale(self, g: Array) -> Asks:
+        """The curvature along the thresholded gradient, by one more value of each component."""
+        room, C = self.room, self.C
+        whole = np.zeros(room.d)
+        whole[C] = g
+        step = room.constraint.project(self.theta - whole) - self.theta if self.theta.any() else -room.H(whole)
+        S = np.flatnonzero(room.constraint.project(whole)) if not step.any() else np.flatnonzero(step)
+        along = np.zeros(room.d)
+        along[S] = -whole[S]
+        size = float(np.linalg.norm(along))
+        if size == 0 or room.left < self.m:
+            self.quasi.scaled = True
+            return
+        h = max((1.0 if self.coarse else 0.1) * self.seen.length, self._mu()) / size
+        point = room.inside(self.theta + h * along)
+        values = yield from self.value(point)
+        moved = point - self.theta
+        length = float(moved @ moved)
+        bent = 2 * (float(values.mean()) - self.F - float(whole @ moved)) / max(length, 1e-300)
+        least = 1e-3 * size / max(self.seen.length, 1e-300)
+        self.quasi.rescale(max(bent, least, 1e-300))
+
+    def _polish(self, rounds: int) -> Asks:
+        """Quasi-Newton steps on the support."""
+        room, quasi = self.room, self.quasi
+        S = np.flatnonzero(self.theta)
+        old: tuple[Array, Array] | None = None
+        for _ in range(rounds):
+            if S.size == 0 or room.left < self.price(S.size) + 2 * self.m:
+                return
+            g = yield from self.gradient(S)
+            if old is not None:
+                quasi.learn(self.theta - old[0], g - old[1], S, self._blur())
+            old = self.theta, g
+            step = quasi.step(g, S)
+            slope = float(g @ step)
+            if not slope < 0:
+                return
+            before, length, fell = self.F, 1.0, False
+            for _ in range(5):
+                trial = self.theta.copy()
+                trial[S] += length * step
+                trial = room.H(trial)
+                if room.left < self.m:
+                    return
+                values = yield from self.value(trial)
+                rise = float(values.mean()) - before
+                if rise < 1e-4 * length * slope:
+                    fell = True
+                    break
+                curved = 2 * (rise - length * slope)
+                length *= min(max(-length * slope / curved if curved > 0 else 0.25, 0.05), 0.5)
+            if not fell:
+                return
+            self.take(trial, values)
+            if before - self.F <= self._least(self.m == room.n) and before - self.F <= -0.1 * slope:
+                return
+            if before - self.F <= 0.1 * self._least(self.m == room.n):
+                return
+
+    def _exchange(self, g: Array) -> Generator[Probes, Answers, bool]:
+        """Try the exchanges of one coordinate that the model likes best, on real values."""
+        room, C, quasi = self.room, self.C, self.quasi
+        if room.constraint.groups is not None:
+            return False
+        left = self.exchanges * (10 if self.coarse else 1)
+        for point in quasi.exchanges(self.theta, g, C, 4 * left):
+            name = np.flatnonzero(point).tobytes()
+            if name in self.tried or left == 0:
+                continue
+            self.tried.add(name)
+            left -= 1
+            trial = room.H(point)
+            if room.left < self.m * self.repeats * (2 if self.coarse else 2 * room.k + 4):
+                return False
+            values = yield from self.value(trial)
+            if self.coarse:  # slopes tell little here, and values are cheap
+                if float(values.mean()) < self.F - self.slack:
+                    self.take(trial, values)
+                    return True
+                continue
+            here, there, before = (self.theta, self.values), (trial, values), self.F
+            self.theta, self.values = there
+            gained = self.gained
+            yield from self._refine(before)
+            if before - self._least(True) > self.F:
+                room.move(self.theta, self.F if self.m == room.n else None)
+                return True
+            self.gained = gained
+            self.theta, self.values = here
+            room.move(self.theta, self.F if self.m == room.n else None)
+        return False
+
+    def _refine(self, bar: float) -> Asks:
+        """Quasi-Newton steps on a support that is on trial, as long as they may still lead below the bar."""
+        room, quasi = self.room, self.quasi
+        S = np.flatnonzero(self.theta)
+        old: tuple[Array, Array] | None = None
+        for _ in range(4):
+            if S.size == 0 or room.left < self.price(S.size) + 2 * self.m:
+                return
+            g = yield from self.gradient(S)
+            if old is not None:
+                quasi.learn(self.theta - old[0], g - old[1], S, self._blur())
+            old = self.theta, g
+            step = quasi.step(g, S)
+            promised = -0.5 * float(g @ step)
+            if self.F - 3 * promised > bar or promised <= self._least(True):
+                return
+            trial = self.theta.copy()
+            trial[S] += step
+            trial = self.room.constraint.project(trial)
+            values = yield from self.value(trial)
+            if not float(values.mean()) < self.F:
+                return
+            self.theta, self.values = trial, values
+
+
+def _long(seen: Look) -> float:
+    """The share of theta that a difference step is long at first, where F is not smooth; 0 where it is."""
+    return 1.0 if seen.kink else 0.3 if seen.rough else 0.0

@@ -1,0 +1,93 @@
+"""Where noise hides every single step: steps that are not judged, their mean, and a judgement once a stage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.estimate import Answers
+from zerothresh.methods.base import Array
+from zerothresh.methods.look import Look
+from zerothresh.methods.program import Room
+from zerothresh.plan import Indices, Probes
+
+JUDGES = 48  # calls that a component's value is the mean of when two points are compared
+STEPS = 12  # steps of the first stage
+
+
+class Drift:
+    """theta, what F is there about, and the lengths that work."""
+
+    def __init__(self, room: Room, seen: Look) -> None:
+        self.room, self.seen, self.C = room, seen, room.free()
+        self.theta = room.theta
+        self.F = math.inf
+        self.mu = self.eta = self.first = 0.0
+
+    def _slopes(self, theta: Array, of: Indices, mu: float) -> Generator[Probes, Answers, Array]:
+        """The mean gradient of some components, by central differences."""
+        base = np.zeros(of.size)  # it cancels, unless there are bounds
+        if self.room.box is not None:
+            base = (yield from self.room.values([theta], of))[0]
+        slopes, _ = yield from self.room.slopes(theta, self.C, mu, of, base, central=True)
+        g = np.zeros(self.room.d)
+        g[self.C] = slopes.mean(axis=0)
+        return g
+
+    def _judge(self, points: list[Array], calls: int) -> Generator[Probes, Answers, Array]:
+        """F at points, each the mean of about this many calls."""
+        room = self.room
+        turns = max(1, math.ceil(calls / room.n))
+        values = yield from room.values(points * turns)
+        return np.asarray(values.mean(axis=1).reshape(turns, len(points)).mean(axis=0))
+
+    def search(self) -> Generator[Probes, Answers, str]:
+        """Find lengths that work, then go in stages; returns why it ended, in words."""
+        room = self.room
+        if not (yield from self._calibrate()):
+            return "no length of a step shows through the noise"
+        steps, failed = STEPS, 0
+        while failed < 12:
+            fresh = failed % 3 == 2  # from the start again, to another support perhaps
+            theta, eta = (room.theta0, self.first) if fresh else (self.theta, self.eta)
+            mean = np.zeros(room.d)
+            for t in range(3 * STEPS if fresh else steps):
+                of = room.rng.subset(room.n, min(room.n, 4))
+                g = yield from self._slopes(theta, of, self.mu)
+                theta = room.H(theta - eta * g)
+                mean += (theta - mean) / (t + 1)
+            calls = JUDGES * 2 ** min(failed, 5)
+            points = [room.H(mean), theta, self.theta]
+            found = yield from self._judge(points, calls)
+            best = int(np.argmin(found))
+            failed = failed + 1 if best == 2 else max(0, failed - 1)
+            if best == 2 and not fresh:
+                self.eta /= 2.0
+                size = 0.5 * float(np.abs(self.theta).max())
+                self.mu = max(self.mu / 1.7, min(self.mu, size))  # long differences may mislead, short ones are noise
+                steps = math.ceil(1.2 * steps)
+            self.theta, self.F = points[best], float(found[best])
+            room.move(self.theta, self.F)
+        return "no stage leads further down"
+
+    def _calibrate(self) -> Generator[Probes, Answers, bool]:
+        """Try gradients over steps of several lengths, and moves of the same lengths: what lowers F most is taken."""
+        room = self.room
+        of = room.rng.subset(room.n, min(room.n, 8))
+        trials, settings = [self.theta], [(0.0, 0.0)]
+        for share in (1.0, 0.3, 0.1, 0.03, 0.01, 0.003):
+            length = share * self.seen.length
+            g = yield from self._slopes(self.theta, of, length)
+            size = float(np.linalg.norm(room.constraint.project(g) if room.box is None else g))
+            if size > 0:
+                for times in (0.5, 2.0):
+                    trials.append(room.H(self.theta - (times * length / size) * g))
+                    settings.append((length, times * length / size))
+        found = yield from self._judge(trials, JUDGES)
+        best = int(np.argmin(found))
+        self.theta, self.F, (self.mu, eta) = trials[best], float(found[best]), settings[best]
+        self.eta = self.first = 0.6 * eta
+        room.move(self.theta, self.F)
+        return best > 0

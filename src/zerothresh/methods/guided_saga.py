@@ -1,0 +1,104 @@
+"""Guided SAGA: the memory's rows are measured again only along directions in which they can have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from zerothresh.estimate import Answers
+from zerothresh.methods.base import Array, register
+from zerothresh.methods.look import Look, look
+from zerothresh.methods.program import Asks, Program, Room
+from zerothresh.plan import Probes
+
+
+@register("guided-saga")
+@dataclass(frozen=True)
+class GuidedSAGA(Program):
+    r"""SAGA with rows that are learnt once, n (d + 1) calls, and then kept up to date by 3 or 4 calls a step.
+
+    A row a_i is the gradient of f_i where i was last drawn. It is measured again along itself, along the
+    way that theta has gone since, and along one random direction:
+
+    .. math:: a_i' = a_i + \sum_b (\partial_b f_i(\theta) - a_i \cdot b)\, b, \quad
+        \theta \leftarrow H_k(\theta - \eta (a_i' - a_i + \bar a))
+
+    The learning rate is 1 / 3L, with L the curvature of the components along their own gradients, which one
+    value each tells; once a pass F is asked for, and if it has risen the pass is undone and the rate halved.
+
+    Reference: Defazio et al., NIPS 2014, for SAGA.
+
+    >>> GuidedSAGA()
+    GuidedSAGA()
+    """
+
+    def search(self, room: Room) -> Asks:
+        seen = yield from look(room)
+        room.say(seen.words())
+        room.random = seen.random
+        n, C, theta = room.n, room.free(), room.theta0
+        base = (yield from room.values([theta]))[0]
+        slopes, _ = yield from room.slopes(theta, C, seen.mu, room.everything, base, central=seen.central)
+        rows, places = np.zeros((n, room.d)), np.tile(theta, (n, 1))
+        rows[:, C] = slopes
+        F, mean = float(base.mean()), rows.mean(axis=0)
+        if not mean.any():
+            room.say("all components together are stationary at the start")
+            return
+        eta = 1 / (3 * (yield from _steepest(room, seen, theta, base, rows)))
+        eta = min(eta, 10 * seen.length / max(float(np.linalg.norm(mean)), 1e-300))
+        least = 1e-6 * eta
+        kept = theta, rows.copy(), places.copy(), mean
+        while eta > least:
+            for _ in range(n):
+                i = room.rng.integers(n, 1)
+                basis = _orthonormal([rows[i[0]], theta - places[i[0]], room.rng.normal(room.d)])
+                mu = max(seen.mu, 1e-8 * float(np.abs(theta).max()))
+                points = [theta, *(room.inside(theta + mu * b) for b in basis)]
+                values = (yield from room.values(points, i))[:, 0]
+                change = ((values[1:] - values[0]) / mu - basis @ rows[i[0]]) @ basis
+                theta = room.H(theta - eta * (change + mean))
+                rows[i[0]] += change
+                places[i[0]] = points[0]
+                mean = mean + change / n
+                room.move(theta)
+            value = float((yield from room.values([theta])).mean())
+            if value < F:
+                F, kept = value, (theta, rows.copy(), places.copy(), mean)
+                room.move(theta, F)
+            else:
+                theta, rows, places, mean = kept[0], kept[1].copy(), kept[2].copy(), kept[3]
+                room.move(theta, F)
+                eta /= 2
+        room.say("no pass lowers F")
+
+
+def _steepest(room: Room, seen: Look, theta: Array, base: Array, rows: Array) -> Generator[Probes, Answers, float]:
+    """The curvature of components along their own gradients; a tenth of them may be steeper."""
+    h = max(seen.bend(room.d), seen.mu)
+    norms = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
+    points = room.inside(theta - h * rows / norms[:, None])
+    values = yield from room.each(points, room.everything)
+    z = np.einsum("rd,rd->r", points - theta, rows)
+    length = np.maximum(((points - theta) ** 2).sum(axis=1), 1e-300)
+    bends = 2 * (values - base - z) / length
+    steep = float(np.quantile(bends, 0.9))
+    return steep if 0 < steep < np.inf else max(float(norms.max()), 1e-300) / seen.length
+
+
+def _orthonormal(vectors: list[Array]) -> Array:
+    """The vectors made orthonormal, in turn; those that add nothing are left out."""
+    basis = np.empty((0, vectors[0].size))
+    for v in vectors:
+        size = float(np.linalg.norm(v))
+        if size == 0:
+            continue
+        w = v / size
+        for _ in range(2):
+            w = w - basis.T @ (basis @ w)
+        rest = float(np.linalg.norm(w))
+        if rest > 1e-6:
+            basis = np.concatenate([basis, w[None] / rest])
+    return basis

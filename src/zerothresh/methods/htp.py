@@ -1,0 +1,43 @@
+"""HTP: hard thresholding pursuit. The gradient picks the support, quasi-Newton steps go down on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zerothresh import check
+from zerothresh.methods.base import register
+from zerothresh.methods.descent import Descent
+from zerothresh.methods.look import look
+from zerothresh.methods.program import Asks, Program, Room
+
+
+@register("htp")
+@dataclass(frozen=True)
+class HTP(Program):
+    """Hard thresholding pursuit by differences: n d calls to pick a support, n (k + 1) a step on it.
+
+    Arguments
+    ---------
+    exchanges: how many exchanges of a coordinate are tried at a point where nothing else helps; each
+        costs n (k + 2) calls or a few times that. 0: none.
+
+    Reference: Foucart, *Hard thresholding pursuit*, SIAM J. Numer. Anal. 2011.
+
+    >>> HTP()
+    HTP(exchanges=6)
+    """
+
+    exchanges: int = 6
+
+    def __post_init__(self) -> None:
+        check.count("exchanges", self.exchanges, low=0, what=" (exchanges that are tried)")
+
+    def search(self, room: Room) -> Asks:
+        seen = yield from look(room)
+        room.say(seen.words())
+        room.random = seen.random
+        if not room.free().size:
+            return
+        descent = Descent(room, seen, exchanges=self.exchanges)
+        room.say((yield from descent.search()))
+        yield from descent.insist()

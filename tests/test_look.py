@@ -1,0 +1,283 @@
+"""The first look: noise, length, kinks and plateaus are told apart, in any unit, for a few calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zerothresh as zt
+from zerothresh.estimate import Answers
+from zerothresh.methods.look import ecnoise, look
+from zerothresh.methods.program import Room, Setting
+from zerothresh.plan import Plan
+from zerothresh.randomness import key_of
+from zerothresh.threshold import Constraint, HardThreshold
+
+D = 8
+W = np.array([3.0, -2.0, 1.0, 0.5, 0.0, 0.0, 2.0, 1.0])
+SMOOTH = {
+    "quadratic": lambda x: float(((x - W) ** 2).sum()),
+    "of condition 1e7": lambda x: float((10.0 ** np.arange(D) * (x - W) ** 2).sum()),
+    "logistic": lambda x: float(np.logaddexp(0.0, -W @ x)),
+    "exponential": lambda x: float(np.exp(W @ x)),
+    "Poisson": lambda x: float(np.exp(W @ x) - 3 * W @ x),
+    "quartic": lambda x: float(((x - W) ** 4).sum()),
+}
+smooth = pytest.mark.parametrize("f", list(SMOOTH.values()), ids=list(SMOOTH))
+seeds = pytest.mark.parametrize("seed", range(4))
+
+
+def glance(f, *, seed=0, x0=None, n=1, budget=10_000, **constraint):
+    """What a look finds, what it says in the user's unit of values, and the points that it asked for."""
+    theta, constraint = np.zeros(D) if x0 is None else x0, Constraint(D, 2, **constraint)
+    room = Room(Setting(theta, n, key_of(seed), constraint, budget))
+    asks, points = look(room), []
+    with np.errstate(all="ignore"):
+        probes = next(asks)
+        while True:
+            plan = Plan(probes, zt.Estimator(), D, key=key_of(seed), round=room.round, box=constraint.box)
+            points += list(plan.points())
+            room.enter(HardThreshold(constraint), len(points))
+            try:
+                probes = asks.send(Answers(plan, np.array([f(x) for x in plan.points()], float)))
+            except StopIteration as end:
+                return end.value, room.unit, np.array(points)
+
+
+# The noise by differences.
+
+
+def estimates(points, sd=0.01, repeats=300, bend=1e-3):
+    rng = np.random.default_rng(points)
+    t = np.arange(points)
+    return np.array([ecnoise(5 + 0.3 * t + bend * t**2 + sd * rng.standard_normal(points)) for _ in range(repeats)])
+
+
+@pytest.mark.parametrize("points", [7, 9, 15])
+def test_ecnoise_recovers_the_standard_deviation_of_noise(points):
+    """Of 300 estimates nine in ten are within a factor of 2 (3 at 7 points), and the middle one within 15 % (4 sigma)."""
+    found = estimates(points) / 0.01
+    factor = 3 if points == 7 else 2
+    assert np.mean((found > 1 / factor) & (found < factor)) > 0.9
+    assert abs(np.median(found) - 1) < 0.15
+
+
+def test_ecnoise_sees_through_a_smooth_function_and_finds_its_rounding():
+    t = 1e-3 * np.arange(9)
+    assert ecnoise(np.exp(t)) < 1e-14
+    assert 1e-9 < ecnoise(np.exp(t).astype(np.float32).astype(float)) < 1e-6
+    assert ecnoise(np.full(9, 3.0)) == 0.0
+
+
+@pytest.mark.parametrize("c", [1e-6, 1e6])
+def test_ecnoise_is_in_the_unit_of_the_values(c):
+    values = np.random.default_rng(3).standard_normal(9)
+    assert ecnoise(c * values) == pytest.approx(c * ecnoise(values), rel=1e-12)
+    assert ecnoise(values + 7) == pytest.approx(ecnoise(values), rel=1e-9)
+
+
+# Smooth functions.
+
+
+@smooth
+@seeds
+def test_four_calls_are_enough_for_a_smooth_function_without_noise(f, seed):
+    seen, unit, points = glance(f, seed=seed)
+    assert len(points) == 4
+    assert not (seen.random)
+    assert not (seen.rough)
+    assert not (seen.kink)
+    assert not (seen.central)
+    assert seen.noise * unit < 1e-13 * max(map(abs, map(f, points)))
+    assert 0.03 < seen.length < 300
+
+
+@smooth
+@seeds
+@pytest.mark.parametrize("c", [1e-6, 1e-3, 1e3, 1e6])
+def test_the_length_goes_with_the_unit_of_the_coordinates(f, seed, c):
+    """f(c x) has the length of f over c, up to a factor of 30, for c over twelve orders of magnitude."""
+    if c == 1e6 and f in (SMOOTH["exponential"], SMOOTH["Poisson"]):
+        c = 1e3  # beyond that its values leave the floating-point numbers on the way
+    plain, _, _ = glance(f, seed=seed)
+    seen, _, points = glance(lambda x: f(c * x), seed=seed)
+    assert 1 / 30 < seen.length * c / plain.length < 30
+    assert not (seen.random)
+    assert not (seen.rough)
+    assert not (seen.kink)
+    assert len(points) < 60
+
+
+@smooth
+@seeds
+@pytest.mark.parametrize(("a", "b"), [(1e-6, 0.0), (1e6, 0.0), (1.0, 100.0), (1e6, -3e7)])
+def test_the_length_does_not_go_with_the_unit_of_the_values(f, seed, a, b):
+    plain, unit, _ = glance(f, seed=seed)
+    seen, other, points = glance(lambda x: a * f(x) + b, seed=seed)
+    assert 1 / 30 < seen.length / plain.length < 30
+    assert seen.curvature * other == pytest.approx(a * plain.curvature * unit, rel=0.5)
+    assert not (seen.random)
+    assert not (seen.rough)
+    assert not (seen.kink)
+    assert len(points) < 60
+
+
+@smooth
+@seeds
+def test_the_step_of_a_difference_gives_slopes_to_a_thousandth(f, seed):
+    seen, _, _ = glance(f, seed=seed)
+    slopes = [(f(seen.mu * e) - f(np.zeros(D))) / seen.mu for e in np.eye(D)]
+    true = [(f(1e-5 * e) - f(-1e-5 * e)) / 2e-5 for e in np.eye(D)]
+    assert np.linalg.norm(np.subtract(slopes, true)) < 1e-3 * np.linalg.norm(true)
+
+
+# Noise.
+
+
+@seeds
+@pytest.mark.parametrize("sd", [1e-3, 0.01, 1.0])
+def test_random_values_are_recognised_and_their_spread_is_found(seed, sd):
+    """To a factor of 3: the spread of a dozen values is known to 20 %, and this is 5 sigma."""
+    rng = np.random.default_rng(seed)
+    seen, unit, _ = glance(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)
+    assert seen.random
+    assert seen.central
+    assert 1 / 3 < seen.noise * unit / sd < 3
+    assert sd == 1.0 or seen.mu * np.linalg.norm(2 * W) > sd  # differences are above the noise
+
+
+@pytest.mark.parametrize("sd", [1e-6, 1e-5, 3e-5, 1e-4])
+def test_weak_noise_is_missed_seldom(sd):
+    """Noise of 1e-7 to 1e-5 of the values, about as large as the curvature that a glance sees: 6 of 100 at most."""
+    rng, missed = np.random.default_rng(1), 0
+    for seed in range(100):
+        seen, _, _ = glance(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)
+        missed += not seen.random
+    assert missed <= 6
+
+
+@seeds
+def test_noise_that_grows_from_the_start_is_recognised(seed):
+    rng = np.random.default_rng(seed)
+    seen, _, _ = glance(lambda x: SMOOTH["quadratic"](x) + 0.01 * np.linalg.norm(x) * rng.standard_normal(), seed=seed)
+    assert seen.random
+
+
+@seeds
+@pytest.mark.parametrize("c", [1e-6, 1e6])
+def test_noise_is_recognised_in_any_unit(seed, c):
+    rng = np.random.default_rng(seed)
+    seen, unit, _ = glance(lambda x: c * (SMOOTH["quadratic"](x) + 0.01 * rng.standard_normal()), seed=seed)
+    assert seen.random
+    assert 1 / 3 < seen.noise * unit / (0.01 * c) < 3
+
+
+def rounded(decimals):
+    return lambda x: round(SMOOTH["quadratic"](x), decimals)
+
+
+def single(x):
+    return float(np.float32(SMOOTH["quadratic"](x)))
+
+
+@seeds
+@pytest.mark.parametrize(
+    ("f", "unit"),
+    [(single, 1e-6), *((rounded(decimals), 10.0**-decimals) for decimals in (1, 2, 3, 4, 6))],
+    ids=["single precision", *(f"{decimals} decimals" for decimals in (1, 2, 3, 4, 6))],
+)
+def test_values_of_few_digits_are_not_taken_for_exact_ones(f, unit, seed):
+    """A difference step must be so long that the rounding of values is a fifth of the change, or less."""
+    seen, _, _ = glance(f, seed=seed)
+    assert not seen.random
+    assert seen.mu * np.linalg.norm(2 * W) / np.sqrt(D) > 5 * unit or seen.mu >= 0.1 * seen.length
+    assert 0.01 < seen.length < 100
+
+
+# Kinks, lines, jumps and plateaus.
+
+
+@seeds
+@pytest.mark.parametrize("slope", [0.0, 0.5])
+@pytest.mark.parametrize("c", [1e-6, 1.0, 1e6])
+def test_a_kink_at_the_start_is_recognised(seed, slope, c):
+    seen, _, points = glance(lambda x: c * float(np.abs(x).sum() + slope * (W @ x) / 3), seed=seed)
+    assert seen.kink
+    assert not seen.random
+    assert np.abs(points).max() <= 1e11
+
+
+@seeds
+def test_a_kink_elsewhere_is_none_at_the_start(seed):
+    seen, _, _ = glance(lambda x: abs(float(W @ (x - W))), seed=seed)
+    assert not (seen.kink)
+    assert not (seen.random)
+    assert not (seen.rough)
+    assert 1e-2 < seen.length < 1e3
+
+
+@seeds
+def test_a_linear_function_has_a_plain_length_and_step(seed):
+    seen, _, _ = glance(lambda x: float(W @ x) + 2, seed=seed)
+    assert not (seen.kink)
+    assert not (seen.random)
+    assert not (seen.rough)
+    assert seen.mu <= seen.length <= 1e3
+
+
+@seeds
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e9])
+def test_a_plateau_is_recognised(seed, value):
+    seen, _, points = glance(lambda x: value, seed=seed)
+    assert seen.rough
+    assert not (seen.kink)
+    assert not (seen.random)
+    assert seen.mu > 1e-3
+    assert len(points) < 100
+
+
+@seeds
+@pytest.mark.parametrize("edge", [0.0, 0.3, 1.0])
+def test_a_jump_is_not_taken_for_a_curvature(seed, edge):
+    seen, _, _ = glance(lambda x: float(W @ x > edge), seed=seed)
+    assert seen.rough
+    assert seen.mu > 1e-3
+
+
+# Cost and bounds.
+
+
+@seeds
+@pytest.mark.parametrize("budget", [4, 10, 40, 99])
+def test_a_small_budget_is_kept(seed, budget):
+    rng = np.random.default_rng(seed)
+    for f in (lambda x: rng.standard_normal(), lambda x: 3.0, lambda x: float(np.abs(x).sum())):
+        _, _, points = glance(f, seed=seed, budget=budget)
+        assert len(points) <= budget
+
+
+@seeds
+def test_pure_noise_is_recognised_at_a_bounded_price(seed):
+    rng = np.random.default_rng(seed)
+    seen, _, points = glance(lambda x: rng.standard_normal(), seed=seed)
+    assert seen.random
+    assert len(points) < 300
+
+
+@smooth
+def test_no_point_leaves_the_box_or_moves_an_excluded_coordinate(f):
+    for seed in range(4):
+        _, _, points = glance(f, seed=seed, bounds=(-1e-5, 2.0), exclude=[3])
+        assert points.min() >= -1e-5
+        assert points.max() <= 2.0
+        assert not points[:, 3].any()
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e-308, 5e-324])
+def test_any_values_whatever_give_a_finite_look(value):
+    rng = np.random.default_rng(0)
+    for f in (lambda x: value, lambda x: value if x.any() else 1.0, lambda x: value * rng.random()):
+        seen, _, _ = glance(f)
+        assert np.isfinite([seen.mu, seen.length, seen.noise, seen.curvature]).all()
+        assert seen.mu > 0
+        assert seen.words()
