@@ -160,7 +160,11 @@ class Model:
         return np.asarray(0.5 * self.lam * (np.einsum("...d,...d->...", moved, moved) - float(start @ start)))
 
     def _find_centre(self, rows: Array, of: Indices, known: Array) -> Asks:
-        """Whether the l2 term is around 0 or around the start: a move orthogonal to the row that 0 would mean."""
+        """Whether the l2 term is around 0 or around the start.
+
+        Around 0, v_i is the gradient without the pull of the l2 term, and a move orthogonal to that sees no
+        other curvature than lam.
+        """
         room, theta = self.room, self.room.theta0
         if not self.lam or not theta[self.C].any() or room.d < 3:
             return
@@ -173,10 +177,12 @@ class Model:
         size = float(np.linalg.norm(w))
         if size < 1e-6 * float(np.linalg.norm(theta)):
             return
-        point = room.inside(theta + (self.seen.length / size) * w)
-        value = float((yield from room.each(point[None], of[a : a + 1]))[0]) - float(known[a])
-        around_zero = 0.5 * self.lam * float(point @ point - theta @ theta)
-        if abs(value - around_zero) > 0.05 * abs(around_zero) + 20 * self.noise:
+        w *= self.seen.length / size
+        points = room.inside(np.array([theta + w, theta - w]))
+        pair = yield from room.each(points, np.repeat(of[a : a + 1], 2))
+        bent = float(pair.sum()) - 2 * float(known[a])
+        expected = self.lam * float(w @ w)
+        if abs(bent - expected) > 0.05 * abs(expected) + 40 * self.noise:
             self.centre = theta
 
     def _bends(self, rows: Array, of: Indices, known: Array) -> Generator[Probes, Answers, Array]:
