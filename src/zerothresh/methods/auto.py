@@ -39,8 +39,8 @@ class Auto(Program):
         if room.n > 2 and not (seen.rough or seen.kink) and affordable(room):
             known = Model(room, seen)
             room.say("index: " + (yield from known.search()))
-            if known.done and known.quadratic and not seen.random and room.theta is not room.theta0:
-                return  # the model is exact, and its best support is known
+            if known.exact:
+                return  # its best support is known
         descent = Descent(room, seen, known=known)
         room.say("htp: " + (yield from descent.search()))
         if room.theta is room.theta0 and descent.m == room.n:

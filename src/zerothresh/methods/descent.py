@@ -70,6 +70,16 @@ class Descent:
         return self.order[: self.m]
 
     @property
+    def left(self) -> float:
+        """Calls that are left, without those that have to tell what more components say to all this."""
+        return self.room.left - 2 * (self._next - self.m)
+
+    @property
+    def _next(self) -> int:
+        """Components of the level after this one."""
+        return min(3 * self.m if 4 * self.m < self.room.n else self.room.n, self.room.n)
+
+    @property
     def F(self) -> float:
         """The mean of their values at theta."""
         return float(self.values.mean())
@@ -184,14 +194,14 @@ class Descent:
             words = yield from self.level()
             if self.m == room.n or room.left < self.m:
                 return words
-            m = 3 * self.m if 4 * self.m < room.n else room.n
+            m = self._next
 
     def kick(self, tries: int) -> Generator[Probes, Answers, str]:
         """Where nothing leads down from the start: begin at the best of some random sparse points."""
         room, best = self.room, (self.theta, self.values)
         S_size = min(room.k, self.C.size)
         for turn in range(tries):
-            if room.left < 3 * self.price(self.C.size) + 12 * self.m:
+            if self.left < 3 * self.price(self.C.size) + 12 * self.m:
                 break
             points = []
             for _ in range(8):
@@ -220,7 +230,7 @@ class Descent:
         whole, until = self.C, (1 + share) * self.room.used
         while room.used < until and self.m == room.n:
             S = np.flatnonzero(self.theta)
-            self.spent = room.left < 3 * self.price(whole.size)
+            self.spent = self.left < 3 * self.price(whole.size)
             if S.size < 2 or whole.size <= room.k or self.spent:
                 break
             count += 1
@@ -265,7 +275,7 @@ class Descent:
         room, C = self.room, self.C
         last = self.m == room.n
         while True:
-            self.spent = room.left < self.price(C.size) + self.m * self.repeats and not force
+            self.spent = self.left < self.price(C.size) + self.m * self.repeats and not force
             if self.spent:
                 return "the budget is spent"
             force = False
@@ -273,7 +283,7 @@ class Descent:
             C = self.C
             before = self.F
             self.local = None
-            if self.m > 2 and self.m >= room.k and room.left > 3 * self.m and not self.coarse:
+            if self.m > 2 and self.m >= room.k and self.left > 3 * self.m and not self.coarse:
                 self.pause -= 1
                 if self.pause < 0:
                     yield from self._bends()
@@ -288,7 +298,7 @@ class Descent:
             if self.local is None and self.lost and self.m >= room.k and self.pause >= 0 and not self.coarse:
                 self.pause = 0  # it may be right here
                 continue
-            if self.coarse and room.left < 3 * self.price(C.size):  # values are cheap beside another gradient
+            if self.coarse and self.left < 3 * self.price(C.size):  # values are cheap beside another gradient
                 yield from self._evolve()
                 while (yield from self._exchange(g)):
                     yield from self._evolve()
@@ -296,7 +306,7 @@ class Descent:
                 continue
             if self.coarse:
                 yield from self._evolve()
-            self.spent = room.left < self.price(C.size) + self.m * self.repeats
+            self.spent = self.left < self.price(C.size) + self.m * self.repeats
             if self.spent:
                 return "the budget is spent"
             g = yield from self._look_around()
@@ -312,7 +322,7 @@ class Descent:
             g = yield from self.gradient(self.C)
             while self.seen.random:  # longer steps, if noise is all that shows
                 self.clear = float(np.linalg.norm(g)) / (self._blur() * math.sqrt(self.C.size))
-                if self.clear > 3 or self.width > 1e3 or self.room.left < 4 * self.price(self.C.size):
+                if self.clear > 3 or self.width > 1e3 or self.left < 4 * self.price(self.C.size):
                     break
                 self.width *= 4
                 g = yield from self.gradient(self.C)
@@ -375,7 +385,7 @@ class Descent:
             return
         size = float(np.abs(self.theta[S]).mean())
         sigma, C, rate, failed = 0.3 * size, np.eye(k), 2 / 11, 0
-        while sigma > 1e-4 * size and failed < 30 + 10 * k and room.left > 2 * self.m * self.repeats:
+        while sigma > 1e-4 * size and failed < 30 + 10 * k and self.left > 2 * self.m * self.repeats:
             step = np.linalg.cholesky(C + 1e-12 * np.trace(C) * np.eye(k)) @ room.rng.normal(k)
             trial = self.theta.copy()
             trial[S] += sigma * step
@@ -392,7 +402,7 @@ class Descent:
     def _surer(self) -> Generator[Probes, Answers, bool]:
         """Where values are random: means of more calls, once noise is all that is left."""
         room = self.room
-        if not self.seen.random or room.left < 4 * self.repeats * self.m * (self.C.size + 4):
+        if not self.seen.random or self.left < 4 * self.repeats * self.m * (self.C.size + 4):
             return False
         self.repeats *= 4
         room.say(f"noise is all that is left: each value is now the mean of {self.repeats}")
@@ -417,7 +427,7 @@ class Descent:
             yield from self._scale(g)
         if self.local is not None:
             trial = self._goal(self.local, g, 0.0)
-            if trial is not None and room.left >= 2 * self.m:
+            if trial is not None and self.left >= 2 * self.m:
                 values = yield from self.value(trial)
                 other = self._goal(quasi, g, 0.0)
                 if other is not None and not np.array_equal(other, trial):
@@ -434,7 +444,7 @@ class Descent:
         damp = 0.0
         for _ in range(7):
             trial = self._goal(self.quasi, g, damp)
-            if trial is None or room.left < self.m:
+            if trial is None or self.left < self.m:
                 return
             values = yield from self.value(trial)
             fall = self.F - float(values.mean())
@@ -455,7 +465,7 @@ class Descent:
         straight = trial - start
         fall = self.F - float(values.mean())
         promised = -float(g @ straight[C])
-        while fall > 0.6 * length * promised and room.left >= self.m * self.repeats and length < 1e4:
+        while fall > 0.6 * length * promised and self.left >= self.m * self.repeats and length < 1e4:
             length *= 2.5  # F falls almost as steeply as at the beginning
             further = room.H(start + length * straight)
             seen = yield from self.value(further)
@@ -465,11 +475,21 @@ class Descent:
             trial, values, fall = further, seen, more
         self.take(trial, values)
 
+    @property
+    def _reach(self) -> float:
+        """No step is longer."""
+        natural = max(self.seen.length, float(np.linalg.norm(self.room.theta0)))
+        return min(1e5 * max(natural, float(np.linalg.norm(self.theta))), 1e20 * natural)
+
+    def _newton(self, g: Array, S: Indices) -> Array:
+        """The model's step on the support S."""
+        step = self.quasi.step(g, S)
+        return step * min(1.0, self._reach / max(float(np.linalg.norm(step)), 1e-300))
+
     def _goal(self, model: Quasi, g: Array, damp: float) -> Array | None:
         """The sparse minimiser of a model; None if it promises nothing."""
         room = self.room
-        reach = 1e5 * max(self.seen.length, float(np.linalg.norm(self.theta)))  # no step is longer
-        least = float(np.abs(g).max()) * math.sqrt(room.k) / reach
+        least = float(np.abs(g).max()) * math.sqrt(room.k) / self._reach
         if room.constraint.groups is not None:  # the models know no groups: a plain step, and the exact projection
             step = self.theta.copy()
             step[self.C] -= g / (model.mean * (1 + damp) + least)
@@ -489,7 +509,7 @@ class Descent:
         along = np.zeros(room.d)
         along[S] = -whole[S]
         size = float(np.linalg.norm(along))
-        if size == 0 or room.left < self.m:
+        if size == 0 or self.left < self.m:
             self.quasi.scaled = True
             return
         h = max((1.0 if self.coarse else 0.1) * self.seen.length, self._mu()) / size
@@ -507,13 +527,13 @@ class Descent:
         S = np.flatnonzero(self.theta)
         old: tuple[Array, Array] | None = None
         for _ in range(rounds):
-            if S.size == 0 or room.left < self.price(S.size) + 2 * self.m:
+            if S.size == 0 or self.left < self.price(S.size) + 2 * self.m:
                 return
             g = yield from self.gradient(S)
             if old is not None:
                 quasi.learn(self.theta - old[0], g - old[1], S, self._blur())
             old = self.theta, g
-            step = quasi.step(g, S)
+            step = self._newton(g, S)
             slope = float(g @ step)
             if not slope < 0:
                 return
@@ -522,7 +542,7 @@ class Descent:
                 trial = self.theta.copy()
                 trial[S] += length * step
                 trial = room.H(trial)
-                if room.left < self.m:
+                if self.left < self.m:
                     return
                 values = yield from self.value(trial)
                 rise = float(values.mean()) - before
@@ -552,7 +572,7 @@ class Descent:
             self.tried.add(name)
             left -= 1
             trial = room.H(point)
-            if room.left < self.m * self.repeats * (2 if self.coarse else 2 * room.k + 4):
+            if self.left < self.m * self.repeats * (2 if self.coarse else 2 * room.k + 4):
                 return False
             values = yield from self.value(trial)
             if self.coarse:  # slopes tell little here, and values are cheap
@@ -578,13 +598,13 @@ class Descent:
         S = np.flatnonzero(self.theta)
         old: tuple[Array, Array] | None = None
         for _ in range(4):
-            if S.size == 0 or room.left < self.price(S.size) + 2 * self.m:
+            if S.size == 0 or self.left < self.price(S.size) + 2 * self.m:
                 return
             g = yield from self.gradient(S)
             if old is not None:
                 quasi.learn(self.theta - old[0], g - old[1], S, self._blur())
             old = self.theta, g
-            step = quasi.step(g, S)
+            step = self._newton(g, S)
             promised = -0.5 * float(g @ step)
             if self.F - 3 * promised > bar or promised <= self._least(True):
                 return

@@ -59,7 +59,9 @@ class GuidedSAGA(Program):
                 points = [theta, *(room.inside(theta + mu * b) for b in basis)]
                 values = (yield from room.values(points, i))[:, 0]
                 change = ((values[1:] - values[0]) / mu - basis @ rows[i[0]]) @ basis
-                theta = room.H(theta - eta * (change + mean))
+                step = eta * (change + mean)
+                far = 1e3 * max(seen.length, float(np.linalg.norm(kept[0])))  # from one pass to the next
+                theta = room.H(theta - step * min(1.0, far / max(float(np.linalg.norm(step)), 1e-300)))
                 rows[i[0]] += change
                 places[i[0]] = points[0]
                 mean = mean + change / n

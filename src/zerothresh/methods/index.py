@@ -32,7 +32,8 @@ Told = Generator[Probes, Answers, str]
 class Index(Program):
     """Learn the directions of the components once, then solve the sparse model without calls.
 
-    Where components are no functions of one score the method says so, and goes on as `htp`.
+    Where components are no functions of one score the method says so, and goes on as `htp`; so it does to
+    check the end, if they are and are not quadratic.
 
     >>> Index()
     Index()
@@ -43,8 +44,11 @@ class Index(Program):
         room.say(seen.words())
         room.random = seen.random
         model = Model(room, seen)
-        room.say((yield from model.search()))
-        if not model.done and model.C.size:
+        if room.n > 2:
+            room.say((yield from model.search()))
+        else:
+            room.say("fewer than three components do not show whether they are functions of one score")
+        if not model.exact and model.C.size:
             descent = Descent(room, seen, known=model)
             room.say("htp: " + (yield from descent.search()))
             yield from descent.insist()
@@ -80,6 +84,11 @@ class Model:
         self.first = np.empty((0, 0))  # the gradients of the first components, if so
         self.curves = Curves(0)
         self.notes: list[tuple[Array, Array]] = []  # points with values that no curve knows yet
+
+    @property
+    def exact(self) -> bool:
+        """Whether the model told F to a thousandth, so that its optimum is F's."""
+        return self.done and self.quadratic and not self.seen.random and self.room.theta is not self.room.theta0
 
     # Learning.
 
