@@ -261,7 +261,7 @@ class Descent:
         """How many components to begin with: a few if there are many, fewer if the budget is small."""
         room = self.room
         afford = room.left / (8 * (self.C.size + 2))
-        few = room.n if room.n <= 12 else max(4, math.ceil(room.n / 9))
+        few = min(room.n, max(3, math.ceil(room.n / 9)))
         return int(max(1, min(few, room.n, afford)))
 
     def insist(self) -> Asks:
@@ -274,6 +274,8 @@ class Descent:
         """Go down with the components in use; with ``force``, whatever the budget."""
         room, C = self.room, self.C
         last = self.m == room.n
+        if self.theta is not room.theta0 and self.quasi.scaled and not self.g.size and not self.coarse:
+            yield from self._polish(3)  # more components: what do they say on this support?
         while True:
             self.spent = self.left < self.price(C.size) + self.m * self.repeats and not force
             if self.spent:
@@ -290,6 +292,8 @@ class Descent:
             yield from self._pick(g)
             if self.theta is not self.at:
                 yield from self._polish(30 if last else 8)
+            if not last and self.theta is not self.at:
+                return "more components are needed"
             if before - self.F > self._least(last):
                 self.narrowed = 0
                 continue
