@@ -20,6 +20,7 @@ from zerothresh.methods.look import Look
 from zerothresh.methods.niht import better
 from zerothresh.methods.program import Asks, Room
 from zerothresh.methods.quasi import Quasi
+from zerothresh.methods.surface import Surface
 from zerothresh.plan import Indices, Probes
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Descent:
         self.tried = set[bytes]()  # supports that exchanges have tried
         self.rows = np.empty((0, 0))  # the gradients of the components
         self.local: Quasi | None = None  # the model that they make
+        self.settled: Array | None = None  # the point where only an exchange may help
         self.kinked = False  # whether a step that promised much led nowhere
         self.lost = self.pause = 0  # how often in turn it was the worse one, and the rounds until it is tried again
 
@@ -262,6 +264,8 @@ class Descent:
         room = self.room
         afford = room.left / (8 * (self.C.size + 2))
         few = min(room.n, max(3, math.ceil(room.n / 9)))
+        if self.theta is not room.theta0:  # a good point is known, and not to be left for what a few say
+            few = room.n
         return int(max(1, min(few, room.n, afford)))
 
     def insist(self) -> Asks:
@@ -273,8 +277,8 @@ class Descent:
     def level(self, *, force: bool = False) -> Generator[Probes, Answers, str]:
         """Go down with the components in use; with ``force``, whatever the budget."""
         room, C = self.room, self.C
-        last = self.m == room.n
-        if self.theta is not room.theta0 and self.quasi.scaled and not self.g.size and not self.coarse:
+        fresh = self.theta is not room.theta0 and self.theta is not self.settled and not self.g.size
+        if fresh and self.quasi.scaled and not self.coarse:
             yield from self._polish(3)  # more components: what do they say on this support?
         while True:
             self.spent = self.left < self.price(C.size) + self.m * self.repeats and not force
@@ -283,33 +287,12 @@ class Descent:
             force = False
             g = yield from self._look_around()
             C = self.C
-            before = self.F
-            self.local = None
-            if self.m > 2 and self.m >= room.k and self.left > 3 * self.m and not self.coarse:
-                self.pause -= 1
-                if self.pause < 0:
-                    yield from self._bends()
-            yield from self._pick(g)
-            if self.theta is not self.at:
-                yield from self._polish(30 if last else 8)
-            if not last and self.theta is not self.at:
-                return "more components are needed"
-            if before - self.F > self._least(last):
-                self.narrowed = 0
-                continue
-            if not last:
-                return "more components are needed"
-            if self.local is None and self.lost and self.m >= room.k and self.pause >= 0 and not self.coarse:
-                self.pause = 0  # it may be right here
-                continue
-            if self.coarse and self.left < 3 * self.price(C.size):  # values are cheap beside another gradient
-                yield from self._evolve()
-                while (yield from self._exchange(g)):
-                    yield from self._evolve()
-            if (yield from self._finer()):
-                continue
-            if self.coarse:
-                yield from self._evolve()
+            if self.theta is not self.settled:
+                words = yield from self._down(g)
+                if words:
+                    return words
+                if self.theta is not self.settled:
+                    continue
             self.spent = self.left < self.price(C.size) + self.m * self.repeats
             if self.spent:
                 return "the budget is spent"
@@ -317,6 +300,39 @@ class Descent:
             better = yield from self._exchange(g)
             if not better and not (yield from self._surer()):
                 return "no exchange of a coordinate helps"
+
+    def _down(self, g: Array) -> Generator[Probes, Answers, str]:
+        """A step that may change the support, and some on it; returns why there is to be no other one, in words."""
+        room, C = self.room, self.C
+        last, before = self.m == room.n, self.F
+        self.local = None
+        if self.m > 2 and self.m >= room.k and self.left > 3 * self.m and not self.coarse:
+            self.pause -= 1
+            if self.pause < 0:
+                yield from self._bends()
+        yield from self._pick(g)
+        if self.theta is not self.at:
+            yield from self._polish(30 if last else 8)
+        if not last and (self.theta is not self.at or before - self.F <= self._least(last)):
+            return "more components are needed"
+        if before - self.F > self._least(last):
+            self.narrowed = 0
+            return ""
+        if self.local is None and self.lost and self.m >= room.k and self.pause >= 0 and not self.coarse:
+            self.pause = 0  # it may be right here
+            return ""
+        if self.coarse and self.left < 3 * self.price(C.size):  # values are cheap beside another gradient
+            yield from self._evolve()
+            while (yield from self._exchange(g)):
+                yield from self._evolve()
+        if (yield from self._finer()):
+            return ""
+        if self.coarse:
+            yield from self._evolve()
+        if self.seen.random:
+            yield from self._settle()
+        self.settled = self.theta
+        return ""
 
     def _look_around(self) -> Generator[Probes, Answers, Array]:
         """The gradient on all coordinates, unless it is known here."""
@@ -410,11 +426,21 @@ class Descent:
             return False
         self.repeats *= 4
         room.say(f"noise is all that is left: each value is now the mean of {self.repeats}")
-        self.values = yield from self.value(self.theta)
-        room.move(self.theta, self.F if self.m == room.n else None)
+        yield from self._settle()
         self.tried.clear()
         self._forget()
         return True
+
+    def _settle(self) -> Asks:
+        """Where values are random: to the bottom of a surface through many of them, on this support."""
+        room, S = self.room, np.flatnonzero(self.theta)
+        if not self.coarse and 0 < S.size <= 30:
+            noise = self.seen.noise / math.sqrt(self.m)
+            surface = Surface(room, self.theta, self.quasi.block(S), self._mu(), noise)
+            self.theta = yield from surface.search(0.5 * room.used, self.of)
+        self.values = yield from self.value(self.theta)
+        room.move(self.theta, self.F if self.m == room.n else None)
+        self.settled = self.theta
 
     def _least(self, last: bool) -> float:
         """A gain that is not worth another round."""

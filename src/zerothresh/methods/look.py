@@ -24,6 +24,7 @@ from zerothresh.plan import Estimator, Probes
 _EPS = float(np.finfo(float).eps)
 _POINTS = 7
 _LEAST = 100  # calls below which a glance must do
+_MEANS = 4  # calls that a value is the mean of, if values are random
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Look:
             return self.given.mu
         if self.rough:
             return self.length
-        factor = 4.0 if self.random else 1.68
+        factor = 8.0 if self.random else 1.68
         best = factor * math.sqrt(self.noise / self.curvature) if self.curvature > 0 else self.length
         return min(max(best, 1e-7 * self.length), self.length)
 
@@ -198,7 +199,7 @@ class _Looking:
 
     def _is_random(self) -> None:
         self.random = True
-        self.means = 4
+        self.means = _MEANS
 
     def _length(self) -> Generator[Probes, Answers, Look]:
         """Lengthen and shorten a step until slope and curvature both show."""
@@ -208,6 +209,14 @@ class _Looking:
         shorter = 0
         for _ in range(20):
             sides = (h, 2 * h) if self.sided else (h, 2 * h, -h, -2 * h)  # there may be a kink at the start
+            if self.random:  # single values are enough to see that a step is too short
+                self.means = 1
+                four = np.resize((yield from self.at(*sides)), 4)
+                hidden = float(np.abs(four - self.f0).max()) <= self.floor
+                self.means = _MEANS
+                if hidden and h < 1e8 * self.scale:
+                    h *= 10.0
+                    continue
             four = np.resize((yield from self.at(*sides)), 4)
             ones, twos = four[[0, 2]], four[[1, 3]]
             a, b = float(np.abs(ones - self.f0).max()), float(np.abs(twos - 2 * ones + self.f0).max())
@@ -251,7 +260,7 @@ class _Looking:
             else:
                 bent_before = h, b / a
                 h *= min(max(0.3 * a / b, 1e-4), 1000.0)
-        length = h * min(max(a / max(b, 1e-300), 0.3), 1.0 if self.random else 30.0)
+        length = h * min(max(a / max(b, 1e-300), 0.3), 30.0 if self.random else 30.0)
         kink = bent > 5 * b + 4 * self.floor and bent > 0.2 * a
         for _ in range(4 if kink else 0):  # how far one has to go until nothing changes any more
             far = yield from self.at(10 * h, -10 * h)

@@ -28,7 +28,8 @@ class Quasi:
         self.B = np.eye(self.places.size) * curvature
         self.scaled = True
 
-    def _block(self, C: Indices) -> Array:
+    def block(self, C: Indices) -> Array:
+        """The part for some of the coordinates."""
         if C.size == self.places.size:
             return self.B
         at = np.searchsorted(self.places, C)
@@ -53,7 +54,7 @@ class Quasi:
 
     def step(self, g: Array, S: Indices) -> Array:
         """The Newton step on the support S."""
-        block = self._block(S)
+        block = self.block(S)
         shift = 1e-10 * float(np.trace(block)) / max(S.size, 1)
         return -splicing.minimiser(block + shift * np.eye(S.size), g)
 
@@ -61,7 +62,7 @@ class Quasi:
         self, theta: Array, g: Array, C: Indices, k: int, constraint: Constraint, damp: float = 0.0, least: float = 0.0
     ) -> Array:
         """The minimiser of the model on C with at most k non-zeros; ``least`` is added to all curvatures."""
-        A = self._block(C)
+        A = self.block(C)
         if damp or least:
             A = A + (damp * float(np.trace(A)) / C.size + least) * np.eye(C.size)
         forced = np.flatnonzero(np.isin(C, constraint.include))
@@ -76,7 +77,7 @@ class Quasi:
         S = np.flatnonzero(theta[C])
         if not 0 < S.size < C.size:
             return []
-        A = self._block(C)
+        A = self.block(C)
         b = A @ theta[C] - g
         change = splicing.prices(A, b, S)
         found = list[Array]()

@@ -1,0 +1,91 @@
+"""A quadratic through noisy values: where a single value says little, many around a point say where the bottom is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.estimate import Answers
+from zerothresh.methods.base import Array
+from zerothresh.methods.program import Room
+from zerothresh.plan import Indices, Probes
+
+
+class Surface:
+    """F on a support, as far as values told; every value counts for slope and curvature in all directions.
+
+    A Bayesian regression: the curvature is believed to be that of ``B``, give or take a half of it on average.
+    """
+
+    def __init__(self, room: Room, theta: Array, B: Array, radius: float, noise: float) -> None:
+        self.room, self.theta, self.S = room, theta, np.flatnonzero(theta)
+        self.radius, self.noise = radius, noise  # of a value of F
+        self.most = 4 * max(radius, float(np.linalg.norm(theta)))
+        self.B = B
+        self.g = np.zeros(self.S.size)
+        self.F = 0.0
+        self.x = np.empty((0, self.S.size))  # where F was asked for, and what it was
+        self.f = np.empty(0)
+
+    @property
+    def size(self) -> int:
+        """Numbers that a quadratic has."""
+        k = self.S.size
+        return (k + 1) * (k + 2) // 2
+
+    def search(self, calls: float, of: Indices) -> Generator[Probes, Answers, Array]:
+        """Ask around the lowest point of the surface, again and again; where that is after this many calls."""
+        room, k = self.room, self.S.size
+        end = room.used + min(calls, room.left - of.size)
+        count = 2 * k
+        while room.used + count * of.size <= end:
+            z = room.rng.normal(count // 2 * k).reshape(-1, k) * (self.radius / math.sqrt(k))
+            moves = np.concatenate([z, -z])  # in pairs, so that curvature does not look like slope
+            points = np.repeat(self.theta[None], len(moves), axis=0)
+            points[:, self.S] += moves
+            points = room.inside(points)
+            values = yield from room.values(list(points), of)
+            self.x, self.f = np.concatenate([self.x, points[:, self.S]]), np.append(self.f, values.mean(axis=1))
+            self.fit()
+            self.theta = self._lowest()
+            count = 2 * max(k, len(self.f) // 6)
+        return self.theta
+
+    def fit(self) -> None:
+        """Slope and curvature at theta from the values not too far away; a longer or shorter radius next time."""
+        k, centre = self.S.size, self.theta[self.S]
+        moves = self.x - centre
+        near = np.linalg.norm(moves, axis=1) <= 2.5 * self.radius
+        moves, values = moves[near] / self.radius, self.f[near]
+        rows, columns = np.triu_indices(k)
+        twice = np.where(rows == columns, 0.5, 1.0)
+        X = np.column_stack([np.ones(len(moves)), moves, moves[:, rows] * moves[:, columns] * twice])
+        believed = np.concatenate([np.zeros(k + 1), self.B[rows, columns] * self.radius**2])
+        share = 0.5 * float(np.trace(self.B)) / k * self.radius**2  # how wrong that may be
+        weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, (self.noise / share) ** 2)])
+        A = X.T @ X + np.diag(weight + 1e-12)
+        w = np.linalg.solve(A, X.T @ (values - X @ believed)) + believed
+        free = len(values) - float(np.trace(np.linalg.solve(A, X.T @ X)))
+        self.F, self.g = float(w[0]), w[1 : k + 1] / self.radius
+        B = np.zeros((k, k))
+        B[rows, columns] = w[k + 1 :] / self.radius**2
+        B[columns, rows] = B[rows, columns]
+        size, axes = np.linalg.eigh(B)
+        self.H = (axes * np.maximum(size, 0.1 * float(np.trace(self.B)) / k)) @ axes.T
+        if free > 4:
+            wrong = math.sqrt(float(((values - X @ w) ** 2).sum()) / free) / self.noise
+            slack = 1 + 2 / math.sqrt(free)
+            if wrong > 1.5 * slack:
+                self.radius /= 1.5
+            elif wrong < 1.1 * slack:
+                self.radius = min(1.5 * self.radius, self.most)
+
+    def _lowest(self) -> Array:
+        """The minimiser of the surface, not further than it is known."""
+        step = -np.linalg.solve(self.H, self.g)
+        step *= min(1.0, 1.5 * self.radius / max(float(np.linalg.norm(step)), 1e-300))
+        theta = self.theta.copy()
+        theta[self.S] += step
+        return self.room.H(theta)
