@@ -1,4 +1,4 @@
-"""Where noise hides every single step: steps that are not judged, their mean, and a judgement once a stage."""
+"""Where noise hides every single step: steps that are not judged lead to a support, and a surface to the bottom on it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from zerothresh.estimate import Answers
 from zerothresh.methods.base import Array
 from zerothresh.methods.look import Look
 from zerothresh.methods.program import Room
+from zerothresh.methods.surface import Surface
 from zerothresh.plan import Indices, Probes
 
-JUDGES = 48  # calls that a component's value is the mean of when two points are compared
+JUDGES = 48  # calls that F is the mean of when two points are compared
 STEPS = 12  # steps of the first stage
+MOST = 30  # coordinates of a support that a surface is made for
 
 
 class Drift:
@@ -23,8 +25,8 @@ class Drift:
     def __init__(self, room: Room, seen: Look) -> None:
         self.room, self.seen, self.C = room, seen, room.free()
         self.theta = room.theta
-        self.F = math.inf
         self.mu = self.eta = self.first = 0.0
+        self.surfaces: dict[bytes, Surface] = {}
 
     def _slopes(self, theta: Array, of: Indices, mu: float) -> Generator[Probes, Answers, Array]:
         """The mean gradient of some components, by central differences."""
@@ -53,24 +55,39 @@ class Drift:
             fresh = failed % 3 == 2  # from the start again, to another support perhaps
             theta, eta = (room.theta0, self.first) if fresh else (self.theta, self.eta)
             mean = np.zeros(room.d)
-            for t in range(3 * STEPS if fresh else steps):
+            many = 3 * STEPS if fresh else steps
+            for t in range(many):
                 of = room.rng.subset(room.n, min(room.n, 4))
                 g = yield from self._slopes(theta, of, self.mu)
                 theta = room.H(theta - eta * g)
-                mean += (theta - mean) / (t + 1)
-            calls = JUDGES * 2 ** min(failed, 5)
-            points = [room.H(mean), theta, self.theta]
-            found = yield from self._judge(points, calls)
+                if 2 * t >= many:  # once it is near
+                    mean += (theta - mean) / (t + 1 - (many + 1) // 2)
+            points = [self.theta, room.H(mean), theta]
+            points.append((yield from self._settle(points[1])))
+            found = yield from self._judge(points, JUDGES * 2 ** min(failed, 5))
             best = int(np.argmin(found))
-            failed = failed + 1 if best == 2 else max(0, failed - 1)
-            if best == 2 and not fresh:
+            failed = failed + 1 if best == 0 else max(0, failed - 1)
+            if best == 0 and not fresh:
                 self.eta /= 2.0
                 size = 0.5 * float(np.abs(self.theta).max())
                 self.mu = max(self.mu / 1.7, min(self.mu, size))  # long differences may mislead, short ones are noise
                 steps = math.ceil(1.2 * steps)
-            self.theta, self.F = points[best], float(found[best])
-            room.move(self.theta, self.F)
+            self.theta = points[best]
+            room.move(self.theta)
         return "no stage leads further down"
+
+    def _settle(self, theta: Array) -> Generator[Probes, Answers, Array]:
+        """The bottom of a surface through many values, on the support; one that is known is made surer."""
+        room, S = self.room, np.flatnonzero(theta)
+        if not 0 < S.size <= MOST or room.left < 20 * room.n:
+            return theta
+        name = S.tobytes()
+        if name not in self.surfaces:
+            some = yield from room.values([theta] * 8)
+            noise = float(some.mean(axis=1).std(ddof=1))
+            self.surfaces[name] = Surface(room, theta, np.eye(S.size) / self.first, self.mu, max(noise, 1e-300))
+        theta = yield from self.surfaces[name].search(0.4 * room.used, room.everything)
+        return theta
 
     def _calibrate(self) -> Generator[Probes, Answers, bool]:
         """Try gradients over steps of several lengths, and moves of the same lengths: what lowers F most is taken."""
@@ -85,9 +102,11 @@ class Drift:
                 for times in (0.5, 2.0):
                     trials.append(room.H(self.theta - (times * length / size) * g))
                     settings.append((length, times * length / size))
-        found = yield from self._judge(trials, JUDGES)
-        best = int(np.argmin(found))
-        self.theta, self.F, (self.mu, eta) = trials[best], float(found[best]), settings[best]
+        found = yield from self._judge(trials, JUDGES // 4)
+        few = np.unique(np.append(np.argsort(found, kind="stable")[:4], 0))
+        found = yield from self._judge([trials[a] for a in few.tolist()], JUDGES)
+        best = int(few[np.argmin(found)])
+        self.theta, (self.mu, eta) = trials[best], settings[best]
         self.eta = self.first = 0.6 * eta
-        room.move(self.theta, self.F)
+        room.move(self.theta)
         return best > 0

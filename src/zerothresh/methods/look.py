@@ -206,7 +206,7 @@ class _Looking:
         h, straight, votes, before = 1e-4 * self.scale, 0.0, 0, (0.0, 0.0)
         measured, bent_before = self.random, (math.inf, 0.0)
         even: tuple[float, float, float] | None = None
-        shorter = 0
+        shorter, heard = 0, [0.0, 0.0]
         for _ in range(20):
             sides = (h, 2 * h) if self.sided else (h, 2 * h, -h, -2 * h)  # there may be a kink at the start
             if self.random:  # single values are enough to see that a step is too short
@@ -221,6 +221,9 @@ class _Looking:
             ones, twos = four[[0, 2]], four[[1, 3]]
             a, b = float(np.abs(ones - self.f0).max()), float(np.abs(twos - 2 * ones + self.f0).max())
             bent = 0.0 if self.sided else abs(float(ones.sum()) - 2 * self.f0)
+            heard.append(self.noise)
+            if self.random and h >= self.scale and heard[-1] > 5 * heard[-2] > 25 * heard[-3] > 0:
+                return self._found(h, b / h**2)  # noise grows like the step: a longer one shows no more
             if shorter < 3 and bent > 0.2 * a > self.floor and bent > 5 * b:  # a kink, or seen from too far away
                 shorter += 1
                 h *= 1e-3 if shorter < 3 else 1e6

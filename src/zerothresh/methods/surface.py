@@ -21,13 +21,13 @@ class Surface:
 
     def __init__(self, room: Room, theta: Array, B: Array, radius: float, noise: float) -> None:
         self.room, self.theta, self.S = room, theta, np.flatnonzero(theta)
-        self.radius, self.noise = radius, noise  # of a value of F
+        self.radius, self.noise = radius, noise  # of a mean of two values
         self.most = 4 * max(radius, float(np.linalg.norm(theta)))
         self.B = B
         self.g = np.zeros(self.S.size)
         self.F = 0.0
-        self.x = np.empty((0, self.S.size))  # where F was asked for, and what it was
-        self.f = np.empty(0)
+        self.x = np.empty((0, self.S.size))  # where F was asked for, twice, and what it was
+        self.f = np.empty((0, 2))
 
     @property
     def size(self) -> int:
@@ -39,26 +39,35 @@ class Surface:
         """Ask around the lowest point of the surface, again and again; where that is after this many calls."""
         room, k = self.room, self.S.size
         end = room.used + min(calls, room.left - of.size)
-        count = 2 * k
-        while room.used + count * of.size <= end:
-            z = room.rng.normal(count // 2 * k).reshape(-1, k) * (self.radius / math.sqrt(k))
+        frames = 1
+        while room.used + 4 * k * frames * of.size <= end:
+            z = np.concatenate([self._frame() for _ in range(frames)])
             moves = np.concatenate([z, -z])  # in pairs, so that curvature does not look like slope
             points = np.repeat(self.theta[None], len(moves), axis=0)
             points[:, self.S] += moves
             points = room.inside(points)
-            values = yield from room.values(list(points), of)
-            self.x, self.f = np.concatenate([self.x, points[:, self.S]]), np.append(self.f, values.mean(axis=1))
+            values = (yield from room.values([*points, *points], of)).mean(axis=1).reshape(2, -1).T
+            self.x, self.f = np.concatenate([self.x, points[:, self.S]]), np.concatenate([self.f, values])
             self.fit()
             self.theta = self._lowest()
-            count = 2 * max(k, len(self.f) // 6)
+            if len(self.f) > self.size and np.array_equal(self.theta != 0, room.theta != 0):
+                room.move(self.theta)
+            frames = max(1, len(self.f) // (8 * k))
         return self.theta
+
+    def _frame(self) -> Array:
+        """Orthogonal moves: most of them as long as the radius, some half as long, to see whether slopes agree."""
+        rng, k = self.room.rng, self.S.size
+        q, _ = np.linalg.qr(rng.normal(k * k).reshape(k, k))
+        return np.asarray(q * np.where(rng.uniform(k) < 0.25, 0.5, 1.0)[:, None] * self.radius)
 
     def fit(self) -> None:
         """Slope and curvature at theta from the values not too far away; a longer or shorter radius next time."""
         k, centre = self.S.size, self.theta[self.S]
         moves = self.x - centre
-        near = np.linalg.norm(moves, axis=1) <= 2.5 * self.radius
-        moves, values = moves[near] / self.radius, self.f[near]
+        near = np.linalg.norm(moves, axis=1) <= 2.0 * self.radius
+        moves, values = moves[near] / self.radius, self.f[near].mean(axis=1)
+        self.noise = max(float(np.sqrt(np.square(np.diff(self.f[near], axis=1)).mean())) / 2, 1e-300)
         rows, columns = np.triu_indices(k)
         twice = np.where(rows == columns, 0.5, 1.0)
         X = np.column_stack([np.ones(len(moves)), moves, moves[:, rows] * moves[:, columns] * twice])
@@ -67,20 +76,28 @@ class Surface:
         weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, (self.noise / share) ** 2)])
         A = X.T @ X + np.diag(weight + 1e-12)
         w = np.linalg.solve(A, X.T @ (values - X @ believed)) + believed
-        free = len(values) - float(np.trace(np.linalg.solve(A, X.T @ X)))
         self.F, self.g = float(w[0]), w[1 : k + 1] / self.radius
         B = np.zeros((k, k))
         B[rows, columns] = w[k + 1 :] / self.radius**2
         B[columns, rows] = B[rows, columns]
         size, axes = np.linalg.eigh(B)
         self.H = (axes * np.maximum(size, 0.1 * float(np.trace(self.B)) / k)) @ axes.T
-        if free > 4:
-            wrong = math.sqrt(float(((values - X @ w) ** 2).sum()) / free) / self.noise
-            slack = 1 + 2 / math.sqrt(free)
-            if wrong > 1.5 * slack:
-                self.radius /= 1.5
-            elif wrong < 1.1 * slack:
-                self.radius = min(1.5 * self.radius, self.most)
+        self._rescale(X, moves, values - X @ believed, A)
+
+    def _rescale(self, X: Array, moves: Array, rest: Array, A: Array) -> None:
+        """The longest radius at which no third power shows: what it adds to a slope is then below the noise."""
+        k = self.S.size
+        cubes = moves * np.square(moves).sum(axis=1, keepdims=True)
+        cubes = cubes - X @ np.linalg.solve(A, X.T @ cubes)  # what a quadratic cannot tell
+        inner = cubes.T @ cubes
+        if len(rest) < X.shape[1] + 2 * k or np.linalg.cond(inner) > 1e10:
+            return
+        pull = cubes.T @ rest
+        shown = float(pull @ np.linalg.solve(inner, pull)) / self.noise**2  # chi squared with k degrees of freedom
+        if shown > k + math.sqrt(2 * k):
+            self.radius /= 1.3
+        elif shown < k:
+            self.radius = min(1.15 * self.radius, self.most)
 
     def _lowest(self) -> Array:
         """The minimiser of the surface, not further than it is known."""
