@@ -133,10 +133,18 @@ def _name(x: Any, i: int) -> bytes:
 
 def run(case: Case, folder: Path | None, ledger: Path | None, budget: int) -> zt.Result:
     """The run itself, in whatever process."""
-    if case.eager and folder is not None:
-        zt.runs.Run.due = lambda self: True  # type: ignore[method-assign]
-    if case.jumps and folder is not None:
-        _let_clocks_jump(case.seed)
+    kept = zt.runs.Run.due, time.time, time.monotonic
+    try:
+        if case.eager and folder is not None:
+            zt.runs.Run.due = lambda self: True  # type: ignore[method-assign]
+        if case.jumps and folder is not None:
+            _let_clocks_jump(case.seed)
+        return _minimize(case, folder, ledger, budget)
+    finally:
+        zt.runs.Run.due, time.time, time.monotonic = kept  # type: ignore[method-assign]
+
+
+def _minimize(case: Case, folder: Path | None, ledger: Path | None, budget: int) -> zt.Result:
     fun = Objective(case, ledger) if case.vectorised else OneByOne(case, ledger)
     return zt.minimize(
         fun,
@@ -263,10 +271,7 @@ def damage(folder: Path, rng: np.random.Generator) -> None:
 def compare(case: Case, folder: Path, twin: zt.Result, budget: int, tally: Tally) -> None:
     """Hold a run that came through against its twin."""
     tally.runs += 1
-    kept_due, kept_clocks = zt.runs.Run.due, (time.time, time.monotonic)
     result = run(case, folder, None, budget)  # it is through: this asks for nothing
-    zt.runs.Run.due = kept_due  # type: ignore[method-assign]
-    time.time, time.monotonic = kept_clocks
     same = (
         np.array_equal(result.x, twin.x)
         and np.array_equal(result.x_last, twin.x_last)
