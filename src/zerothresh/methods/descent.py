@@ -249,6 +249,7 @@ class Descent:
                 self.C = C
                 self.coarse = _long(self.seen) or self.coarse
                 self._forget()
+                self.settled = None
                 yield from self.level()
             if float(best[1].mean()) - self._least(True) > self.F:
                 failed, until = 0, (1 + share) * room.used

@@ -73,7 +73,7 @@ class Drift:
                 self.mu = max(self.mu / 1.7, min(self.mu, size))  # long differences may mislead, short ones are noise
                 steps = math.ceil(1.2 * steps)
             self.theta = points[best]
-            room.move(self.theta)
+            room.move(self.theta, float(found[best]))
         return "no stage leads further down"
 
     def _settle(self, theta: Array) -> Generator[Probes, Answers, Array]:
@@ -108,5 +108,5 @@ class Drift:
         best = int(few[np.argmin(found)])
         self.theta, (self.mu, eta) = trials[best], settings[best]
         self.eta = self.first = 0.6 * eta
-        room.move(self.theta)
+        room.move(self.theta, float(found.min()))
         return best > 0

@@ -24,8 +24,9 @@ class Surface:
         self.radius, self.noise = radius, noise  # of a mean of two values
         self.most = 4 * max(radius, float(np.linalg.norm(theta)))
         self.B = B
+        self.H = B
         self.g = np.zeros(self.S.size)
-        self.F = 0.0
+        self.F = 0.0  # at theta
         self.x = np.empty((0, self.S.size))  # where F was asked for, twice, and what it was
         self.f = np.empty((0, 2))
 
@@ -51,7 +52,7 @@ class Surface:
             self.fit()
             self.theta = self._lowest()
             if len(self.f) > self.size and np.array_equal(self.theta != 0, room.theta != 0):
-                room.move(self.theta)
+                room.move(self.theta, self.F if of.size == room.n else None)
             frames = max(1, len(self.f) // (8 * k))
         return self.theta
 
@@ -105,4 +106,7 @@ class Surface:
         step *= min(1.0, 1.5 * self.radius / max(float(np.linalg.norm(step)), 1e-300))
         theta = self.theta.copy()
         theta[self.S] += step
-        return self.room.H(theta)
+        theta = self.room.H(theta)
+        step = (theta - self.theta)[self.S]
+        self.F += float(self.g @ step) + 0.5 * float(step @ self.H @ step)
+        return theta
