@@ -236,6 +236,11 @@ class Descent:
             if S.size < 2 or whole.size <= room.k or self.spent:
                 break
             count += 1
+            if self.seen.rough and count % 4:  # the support may be right, and the bottom elsewhere on it
+                yield from self._swap(count)
+                yield from self._evolve(3.0 ** -(count % 4))
+                room.move(self.theta, self.F)
+                continue
             best = self.theta, self.values, self.gained
             kept = np.isin(S, room.constraint.include)
             dropped = S[(room.rng.uniform(S.size) < 0.5) & ~kept]
@@ -395,7 +400,7 @@ class Descent:
         return True
         yield
 
-    def _evolve(self) -> Asks:
+    def _evolve(self, share: float = 0.3) -> Asks:
         """Where slopes say nothing: random steps on the support, of a shape that learns from those that helped.
 
         The (1+1)-CMA-ES of Igel, Suttorp and Hansen, GECCO 2006.
@@ -405,7 +410,7 @@ class Descent:
         if k == 0:
             return
         size = float(np.abs(self.theta[S]).mean())
-        sigma, C, rate, failed = 0.3 * size, np.eye(k), 2 / 11, 0
+        sigma, C, rate, failed = share * size, np.eye(k), 2 / 11, 0
         while sigma > 1e-4 * size and failed < 30 + 10 * k and self.left > 2 * self.m * self.repeats:
             step = np.linalg.cholesky(C + 1e-12 * np.trace(C) * np.eye(k)) @ room.rng.normal(k)
             trial = self.theta.copy()
@@ -419,6 +424,27 @@ class Descent:
             if better:
                 C = (1 - 2 / (k * k + 6)) * C + 2 / (k * k + 6) * np.outer(step, step)
                 self.take(trial, values)
+
+    def _swap(self, turn: int) -> Asks:
+        """Where slopes say nothing: another coordinate in the place of one, the smallest first, with any value."""
+        room, S = self.room, np.flatnonzero(self.theta)
+        free = S[~np.isin(S, room.constraint.include)]
+        if not free.size or room.constraint.groups is not None:
+            return
+        dropped = int(free[np.argsort(np.abs(self.theta[free]), kind="stable")[turn % free.size]])
+        size = float(np.abs(self.theta[S]).mean())
+        others = np.setdiff1d(self.C, S)
+        for j in others[room.rng.subset(others.size, min(others.size, 100))].tolist():
+            for share in (0.7, -0.7, 0.25, -0.25):
+                if self.left < 2 * self.m * self.repeats:
+                    return
+                trial = self.theta.copy()
+                trial[dropped], trial[j] = 0.0, share * size
+                trial = room.H(room.inside(trial))
+                values = yield from self.value(trial)
+                if float(values.mean()) < self.F - self.slack:
+                    self.take(trial, values)
+                    return
 
     def _surer(self) -> Generator[Probes, Answers, bool]:
         """Where values are random: means of more calls, once noise is all that is left."""
