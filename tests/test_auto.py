@@ -296,6 +296,45 @@ def test_noise_of_any_size_is_coped_with(sd):
     assert bad <= 1
 
 
+def test_under_noise_it_ends_far_below_the_noise():
+    """Noise of 1e-3 F(0), and 6000 calls: of 8 runs at least 7 end within 1e-5 of F(0), a hundredth of the noise."""
+    good = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        found = solve(lambda x, rng=rng: quadratic(x) + 0.013 * rng.standard_normal(), seed=seed, budget=6000)
+        good += quadratic(found.x) < 1e-5 * quadratic(np.zeros(10))
+    assert good >= 7
+
+
+def test_noise_that_grows_with_the_value_is_coped_with():
+    """5 % of the value, on the whole way: of 8 runs at most one misses 1e-2 of the gap."""
+    bad = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        found = solve(
+            lambda x, rng=rng: (quadratic(x) + 1) * (1 + 0.05 * rng.standard_normal()), seed=seed, budget=4000
+        )
+        bad += quadratic(found.x) > 1e-2 * quadratic(np.zeros(10))
+    assert bad <= 1
+
+
+def test_components_that_are_counts_are_gone_down():
+    """Integers, capped: plateaus in every component. Of 5 runs at most one ends above a tenth of F(0)."""
+    bad = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, truth = rng.standard_normal((20, 12)), np.zeros(12)
+        truth[[2, 7]] = 1.5, -1.0
+        y = X @ truth
+
+        def counts(x, i, X=X, y=y):
+            return min(float(np.floor(4 * abs(X[i] @ x - y[i]))), 40.0)
+
+        found = zt.minimize(counts, 12, 2, n=20, budget=12_000, seed=seed)
+        bad += found.fun > 0.1 * np.mean([counts(np.zeros(12), i) for i in range(20)])
+    assert bad <= 1
+
+
 @programs
 @pytest.mark.parametrize("kind", ["far", "often", "side"])
 def test_values_that_are_none_count_as_the_worst_and_f_at_the_result_is_true(method, kind):

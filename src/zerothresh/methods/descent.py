@@ -20,6 +20,7 @@ from zerothresh.methods.look import Look
 from zerothresh.methods.niht import better
 from zerothresh.methods.program import Asks, Room
 from zerothresh.methods.quasi import Quasi
+from zerothresh.methods.rough import evolve, swap
 from zerothresh.methods.surface import Surface
 from zerothresh.plan import Indices, Probes
 
@@ -237,8 +238,8 @@ class Descent:
                 break
             count += 1
             if self.seen.rough and count % 4:  # the support may be right, and the bottom elsewhere on it
-                yield from self._swap(count)
-                yield from self._evolve(3.0 ** -(count % 4))
+                yield from swap(self, count)
+                yield from evolve(self, 3.0 ** -(count % 4))
                 room.move(self.theta, self.F)
                 continue
             best = self.theta, self.values, self.gained
@@ -328,13 +329,13 @@ class Descent:
             self.pause = 0  # it may be right here
             return ""
         if self.coarse and self.left < 3 * self.price(C.size):  # values are cheap beside another gradient
-            yield from self._evolve()
+            yield from evolve(self)
             while (yield from self._exchange(g)):
-                yield from self._evolve()
+                yield from evolve(self)
         if (yield from self._finer()):
             return ""
         if self.coarse:
-            yield from self._evolve()
+            yield from evolve(self)
         if self.seen.random:
             yield from self._settle()
         self.settled = self.theta
@@ -399,52 +400,6 @@ class Descent:
         self._forget()
         return True
         yield
-
-    def _evolve(self, share: float = 0.3) -> Asks:
-        """Where slopes say nothing: random steps on the support, of a shape that learns from those that helped.
-
-        The (1+1)-CMA-ES of Igel, Suttorp and Hansen, GECCO 2006.
-        """
-        room, S = self.room, np.flatnonzero(self.theta)
-        k = S.size
-        if k == 0:
-            return
-        size = float(np.abs(self.theta[S]).mean())
-        sigma, C, rate, failed = share * size, np.eye(k), 2 / 11, 0
-        while sigma > 1e-4 * size and failed < 30 + 10 * k and self.left > 2 * self.m * self.repeats:
-            step = np.linalg.cholesky(C + 1e-12 * np.trace(C) * np.eye(k)) @ room.rng.normal(k)
-            trial = self.theta.copy()
-            trial[S] += sigma * step
-            trial = room.H(trial)
-            values = yield from self.value(trial)
-            better = float(values.mean()) <= self.F
-            failed = 0 if float(values.mean()) < self.F - self.slack else failed + 1
-            rate = 0.9 * rate + 0.1 * better
-            sigma *= math.exp((rate - 2 / 11) / (1 - 2 / 11) / (1 + k / 2))
-            if better:
-                C = (1 - 2 / (k * k + 6)) * C + 2 / (k * k + 6) * np.outer(step, step)
-                self.take(trial, values)
-
-    def _swap(self, turn: int) -> Asks:
-        """Where slopes say nothing: another coordinate in the place of one, the smallest first, with any value."""
-        room, S = self.room, np.flatnonzero(self.theta)
-        free = S[~np.isin(S, room.constraint.include)]
-        if not free.size or room.constraint.groups is not None:
-            return
-        dropped = int(free[np.argsort(np.abs(self.theta[free]), kind="stable")[turn % free.size]])
-        size = float(np.abs(self.theta[S]).mean())
-        others = np.setdiff1d(self.C, S)
-        for j in others[room.rng.subset(others.size, min(others.size, 100))].tolist():
-            for share in (0.7, -0.7, 0.25, -0.25):
-                if self.left < 2 * self.m * self.repeats:
-                    return
-                trial = self.theta.copy()
-                trial[dropped], trial[j] = 0.0, share * size
-                trial = room.H(room.inside(trial))
-                values = yield from self.value(trial)
-                if float(values.mean()) < self.F - self.slack:
-                    self.take(trial, values)
-                    return
 
     def _surer(self) -> Generator[Probes, Answers, bool]:
         """Where values are random: means of more calls, once noise is all that is left."""

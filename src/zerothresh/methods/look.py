@@ -77,7 +77,7 @@ class Look:
 
     def words(self) -> str:
         """The findings in a sentence."""
-        level = self.noise / self.value
+        level = self.noise / self.largest
         kind = "random noise" if self.random else "noise"
         shape = "not smooth" if self.rough else f"natural length {self.length:.1g}"
         shape += ", a kink at the start" if self.kink else ""
@@ -240,7 +240,7 @@ class _Looking:
                 self.noise = max(ecnoise(every[:_POINTS]), 0.5 * unit if np.unique(every).size > 1 else 0.0)
             if b <= self.floor:  # too short to see the curvature
                 straight = h if a > self.floor else 0.0
-                h *= 10.0 if a > self.floor or self.random else 1000.0
+                h *= 10.0 if a > self.floor or self.random else 30.0
                 if h > 1e8 * self.scale:
                     kink = bent > 0.2 * a
                     return self._rough() if a <= self.floor else self._found(self.scale, 0.0, kink=kink)

@@ -95,7 +95,7 @@ class Surface:
             return
         pull = cubes.T @ rest
         shown = float(pull @ np.linalg.solve(inner, pull)) / self.noise**2  # chi squared with k degrees of freedom
-        if shown > k + math.sqrt(2 * k):
+        if shown > k + 1.7 * math.sqrt(2 * k):
             self.radius /= 1.3
         elif shown < k:
             self.radius = min(1.15 * self.radius, self.most)

@@ -1,0 +1,106 @@
+"""A surface through noisy values: to the bottom of a quadratic as far as noise allows, and a radius that fits F."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zerothresh as zt
+from zerothresh.methods.program import Asks, Program, Room
+from zerothresh.methods.surface import Surface
+
+GOAL = np.array([0.0, 1.0, 0.0, -2.0, 0.0, 0.5])
+
+
+class Settling(Program):
+    """Nothing but a surface, from a point on the right support."""
+
+    def __init__(self, calls: int, radius: float = 0.5, noise: float = 0.1) -> None:
+        self.calls, self.radius, self.noise = calls, radius, noise
+
+    def search(self, room: Room) -> Asks:
+        yield from room.values([room.theta0])
+        room.random = True
+        self.surface = Surface(room, 0.8 * GOAL, np.eye(3), self.radius, self.noise)
+        theta = yield from self.surface.search(self.calls, room.everything)
+        room.move(theta, self.surface.F)
+
+
+def settle(fun, calls=600, *, seed=0, budget=5000, **options):
+    method = Settling(calls, **options)
+    rng = np.random.default_rng(seed)
+    result = zt.minimize(lambda x: fun(x, rng), 6, 3, budget=budget, method=method, seed=seed)
+    return result, method.surface
+
+
+def noisy_quadratic(x, rng):
+    return float((np.array([1, 2, 1, 1, 1, 0.5]) * (x - GOAL) ** 2).sum()) + 0.1 * rng.standard_normal()
+
+
+def test_the_bottom_is_found_as_far_as_noise_allows():
+    """600 values of noise 0.1 over a radius of 0.5 and more: F is then known to about 3 * 0.01 / (600 * 0.08) = 6e-4.
+
+    The mean of 20 runs may be 4 times that; a single pair of values around a point would leave 1e-1.
+    """
+    gaps = []
+    for seed in range(20):
+        x = settle(noisy_quadratic, seed=seed)[0].x
+        gaps.append(float((np.array([1, 2, 1, 1, 1, 0.5]) * (x - GOAL) ** 2).sum()))
+    assert np.mean(gaps) < 2.4e-3
+
+
+def test_more_calls_bring_it_nearer():
+    few, many = (
+        np.mean([((settle(noisy_quadratic, calls, seed=seed)[0].x - GOAL) ** 2).sum() for seed in range(10)])
+        for calls in (100, 2000)
+    )
+    assert many < few / 5
+
+
+def test_where_f_is_no_quadratic_the_radius_shrinks_and_on_one_it_grows():
+    def steep(x, rng):
+        z = 3 * (x - GOAL)
+        return float((np.exp(z) - z).sum()) + 0.01 * rng.standard_normal()
+
+    def radius(fun):
+        return np.exp(np.mean([np.log(settle(fun, 2000, seed=seed, radius=1.0)[1].radius) for seed in range(8)]))
+
+    assert radius(steep) < 0.3
+    assert radius(noisy_quadratic) > 1.0
+
+
+def test_noise_is_told_from_pairs_even_if_it_grows_with_the_distance():
+    def growing(x, rng):
+        away = float(((x - GOAL) ** 2).sum())
+        return away + (0.05 + away) * 0.2 * rng.standard_normal()
+
+    runs = [settle(growing, 2000, seed=seed) for seed in range(8)]
+    assert np.exp(np.mean([np.log(surface.radius) for _, surface in runs])) > 0.4  # noise is no reason to look closer
+    assert np.mean([((result.x - GOAL) ** 2).sum() for result, _ in runs]) < 0.01
+
+
+@pytest.mark.parametrize("calls", [0, 5, 11, 12, 13, 100])
+def test_no_more_calls_than_it_was_given(calls):
+    asked = []
+
+    def counted(x, rng):
+        asked.append(x)
+        return noisy_quadratic(x, rng)
+
+    result, _ = settle(counted, calls, budget=400)
+    assert len(asked) == result.nfev <= calls + 2  # the start, and F at the result
+    assert result.support.tolist() == [1, 3, 5]
+
+
+def test_it_stays_within_bounds():
+    asked = []
+
+    def counted(x, rng):
+        asked.append(x.copy())
+        return noisy_quadratic(x, rng)
+
+    method = Settling(400)
+    rng = np.random.default_rng(0)
+    zt.minimize(lambda x: counted(x, rng), 6, 3, budget=1000, method=method, seed=0, bounds=(-1.7, 0.9))
+    assert np.min(asked) >= -1.7
+    assert np.max(asked) <= 0.9
