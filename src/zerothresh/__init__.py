@@ -4,7 +4,7 @@ Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when
 ask for values f_i(theta).
 """
 
-from zerothresh import datasets, plot, problems
+from zerothresh import datasets, plot, problems, theory
 from zerothresh.asktell import Optimizer
 from zerothresh.batch import Batch
 from zerothresh.comparison import Comparison, compare
@@ -80,4 +80,5 @@ __all__ = [
     "plot",
     "problems",
     "register",
+    "theory",
 ]

@@ -1,0 +1,1 @@
+"""What to run on a problem, by theory and by practice."""
