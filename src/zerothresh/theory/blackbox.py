@@ -18,7 +18,6 @@ from zerothresh.methods.base import Array
 from zerothresh.methods.look import Look, look
 from zerothresh.methods.program import Asks, Program, Room
 from zerothresh.result import Result
-from zerothresh.theory.constants import need
 from zerothresh.theory.restricted import Constants, of_samples
 
 LEAST, MOST = 8, 200  # directions
@@ -55,7 +54,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Probing(Program):
-    """Curvatures along random s-sparse unit vectors, at the start and at a sparse point a natural length away."""
+    """Curvatures along random s-sparse unit vectors, at the start and at a sparse point about as far as a step."""
 
     s: int
     found: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -67,11 +66,13 @@ class Probing(Program):
         count = min(MOST, (left // of.size - 2) // 2)
         h = seen.bend(room.d)
         rows: list[Array] = []
-        for centre in (room.theta0, self._sparse(room, seen.length)):
+        for centre in (room.theta0, self._sparse(room, seen.across(room.d))):
             u = self._directions(room, (count + 1) // 2 if not rows else count // 2)
             base = (yield from room.values([centre], of))[0]
             ahead = yield from room.values([*(centre + h * u)], of)
             back = yield from room.values([*(centre - h * u)], of)
+            if of.size == room.n and not rows:
+                self.found.update(start=float(base.mean()) * room.unit)
             rows.append((ahead + back - 2 * base) / h**2)
         self.found.update(look=seen, curvatures=np.concatenate(rows).T * room.unit, components=int(of.size))
 
@@ -118,11 +119,11 @@ def probe(
     objective = wrap(fun, dimension_of(x0), n, vectorized)
     d, components = objective.d, objective.n
     least = _LOOK + 2 * LEAST + 2 + components
-    need(
-        check.count("budget", budget) >= least,
-        f"a budget of at least {least} calls to probe (a look, {LEAST} directions, and F once)",
-        f"budget = {budget}",
-    )
+    if check.count("budget", budget) < least:
+        raise ValueError(
+            f"probing takes at least {least} calls (a look, {LEAST} directions, and F once): "
+            f"{budget} are too few, raise the budget for probing"
+        )
     method = Probing(s=min(d, 2 * check.count("k", k) + check.count("k_star", k_star)))
     result = minimize(fun, x0, k, budget=budget, n=n, method=method, seed=seed, vectorized=vectorized, progress=False)
     if not result.success or "curvatures" not in method.found:
@@ -132,7 +133,7 @@ def probe(
         of_samples(table, s=method.s, queries=result.nfev),
         of_samples(table.mean(axis=0), s=method.s, queries=result.nfev),
         method.found["look"],
-        float(result.fun),
+        method.found.get("start", float(result.fun)),
         method.found["components"],
         table.shape[1],
         components,
