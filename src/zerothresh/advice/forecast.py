@@ -24,7 +24,7 @@ class Question:
     rho_plus: float
     eps: float
     s2: int | None = None  # None: the best of 1 and d
-    rho_plus_of_F: float | None = None  # smoothness of the mean; None: as that of the components
+    rho_plus_mean: float | None = None  # smoothness of the mean; None: as that of the components
 
     @property
     def kappa(self) -> float:
@@ -91,8 +91,8 @@ def _best(found: list[Forecast], name: str, why: str) -> Forecast:
 def _plain(name: str, asked: Question) -> Forecast:
     """SZOHT, and FGZOHT, which is SZOHT on F itself: its smoothness counts, and n times the calls a step."""
     each, found = (asked.n if name == "fgzoht" else 1), []
-    if name == "fgzoht" and asked.rho_plus_of_F is not None:
-        asked = replace(asked, rho_plus=max(asked.rho_plus_of_F, asked.rho_minus))
+    if name == "fgzoht" and asked.rho_plus_mean is not None:
+        asked = replace(asked, rho_plus=max(asked.rho_plus_mean, asked.rho_minus))
     for s2 in asked.supports:
         try:
             least = theory.szoht_q(d=asked.d, s2=s2, k_star=asked.k_star, kappa=asked.kappa, k=asked.k)

@@ -71,7 +71,7 @@ from zerothresh.theory.rates import (
     vr_gamma,
     vr_least_m,
 )
-from zerothresh.theory.restricted import Constants, Spectrum, of_samples, restricted, spectrum
+from zerothresh.theory.curvature import Constants, Spectrum, of_samples, restricted, spectrum
 
 __all__ = [
     "EMPTY",

@@ -18,7 +18,7 @@ from zerothresh.methods.base import Array
 from zerothresh.methods.look import Look, look
 from zerothresh.methods.program import Asks, Program, Room
 from zerothresh.result import Result
-from zerothresh.theory.restricted import Constants, of_samples
+from zerothresh.theory.curvature import Constants, of_samples
 
 LEAST, MOST = 8, 200  # directions
 _LOOK = 100  # calls that the first look may cost
