@@ -42,6 +42,7 @@ from zerothresh.theory.constants import (
     second_moment,
     sparsity,
 )
+from zerothresh.theory.curvature import Constants, Spectrum, of_samples, restricted, spectrum
 from zerothresh.theory.errata import ERRATA, Erratum
 from zerothresh.theory.intervals import (
     EMPTY,
@@ -71,7 +72,6 @@ from zerothresh.theory.rates import (
     vr_gamma,
     vr_least_m,
 )
-from zerothresh.theory.curvature import Constants, Spectrum, of_samples, restricted, spectrum
 
 __all__ = [
     "EMPTY",

@@ -45,11 +45,12 @@ class Probe:
     n: int
     d: int
     queries: int
+    kink: bool = False  # curvatures depend on the length of the step
 
     @property
     def trusted(self) -> bool:
         """Whether the function is smooth enough to have curvatures."""
-        return not (self.look.rough or self.look.kink)
+        return not (self.look.rough or self.look.kink or self.kink)
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ class Probing(Program):
     def search(self, room: Room) -> Asks:
         seen = yield from look(room)
         left = int(room.left) - room.n  # F at the end is the engine's
-        of = np.sort(room.rng.subset(room.n, max(1, min(room.n, left // (2 * 2 * LEAST + 2)))))
-        count = min(MOST, (left // of.size - 2) // 2)
+        of = np.sort(room.rng.subset(room.n, max(1, min(room.n, left // (2 * 2 * LEAST + 6)))))
+        count = min(MOST, (left // of.size - 6) // 2)
         h = seen.bend(room.d)
         rows: list[Array] = []
         for centre in (room.theta0, self._sparse(room, seen.across(room.d))):
@@ -74,6 +75,11 @@ class Probing(Program):
             if of.size == room.n and not rows:
                 self.found.update(start=float(base.mean()) * room.unit)
             rows.append((ahead + back - 2 * base) / h**2)
+            if len(rows) == 1:  # the same with twice the step: half as much is a kink
+                far = yield from room.values([*(centre + 2 * h * u[:2]), *(centre - 2 * h * u[:2])], of)
+                wide = (far[:2] + far[2:] - 2 * base) / (4 * h**2)
+                size = float(np.abs(rows[0][:2]).sum())
+                self.found.update(kink=bool(np.abs(wide).sum() < 0.7 * size or np.abs(wide).sum() > 2 * size))
         self.found.update(look=seen, curvatures=np.concatenate(rows).T * room.unit, components=int(of.size))
 
     def _directions(self, room: Room, count: int) -> Array:
@@ -118,7 +124,7 @@ def probe(
 
     objective = wrap(fun, dimension_of(x0), n, vectorized)
     d, components = objective.d, objective.n
-    least = _LOOK + 2 * LEAST + 2 + components
+    least = _LOOK + 2 * LEAST + 6 + components
     if check.count("budget", budget) < least:
         raise ValueError(
             f"probing takes at least {least} calls (a look, {LEAST} directions, and F once): "
@@ -139,4 +145,5 @@ def probe(
         components,
         d,
         result.nfev,
+        method.found["kink"],
     )
