@@ -49,10 +49,10 @@ def expansion() -> dict[str, list[float]]:
 
 def rates() -> dict[str, Any]:
     """SZOHT's rate against k, for some q: expansivity on the left, gradient error on the right."""
-    d, k_star = 4000, 3
+    d, k_star = 40_000, 3
     ks = np.unique(np.geomspace(k_star, (d - k_star) // 2, 120).astype(int))
     out: dict[str, Any] = {"k": ks.tolist()}
-    for q in (100, 1000, 3000, 10_000, 100_000):
+    for q in (500, 1500, 3000, 10_000, 100_000):
         out[f"q = {q:,}"] = [
             theory.szoht_rate(
                 k=int(k), k_star=k_star, eps_I=theory.eps_I(d=d, q=q, s=int(2 * k + k_star), s2=d), kappa=1.0

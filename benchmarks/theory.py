@@ -107,14 +107,23 @@ def report(part: str, found: Any) -> list[str]:
                 cells = [str(ends[key]) if ends[key] is not None else "-" for key in ends]
                 lines.append(f"| {name}: {words} | {' | '.join(cells)} |")
         return lines
-    lines = ["| method | against | exponent of calls | paper | of thresholdings |", "|---|---|---|---|---|"]
+    lines = [
+        "| method | against | exponent of calls | paper | with q | of thresholdings |",
+        "|---|---|---|---|---|---|",
+    ]
     for one in found:
         error = f" ± {one['error']:.2f}" if one["error"] else ""
+        order = exponents.PAPER.get(f"{one['method']}, with q")
+        with_q = "" if order is None else _exponent(exponents.slope_of(order, one["name"], tuple(one["at"])))
+        seen, nht = _exponent(one["exponent"]), _exponent(one["nht_exponent"])
         lines.append(
-            f"| {one['method']} | {one['name']} | {one['exponent']:.2f}{error} | {one['paper']:.2f} | "
-            f"{one['nht_exponent']:.2f} |"
+            f"| {one['method']} | {one['name']} | {seen}{error} | {_exponent(one['paper'])} | {with_q} | {nht} |"
         )
     return lines
+
+
+def _exponent(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def put(page: Path, part: str, lines: list[str]) -> None:
@@ -124,6 +133,16 @@ def put(page: Path, part: str, lines: list[str]) -> None:
     pattern = re.escape(marker) + ".*?" + re.escape(marker)
     body = "\n".join([marker, "", *lines, "", marker])
     page.write_text(re.sub(pattern, lambda _: body, text, flags=re.DOTALL))
+
+
+def errata() -> list[str]:
+    """The table of `zt.theory.ERRATA`."""
+    lines = ["| | where | printed | what is wrong | what we use |", "|---|---|---|---|---|"]
+    for one in theory.ERRATA:
+        printed = f"`{one.printed}`" if one.printed != "-" else ""
+        cells = (f"`{one.key}`", one.where, printed, one.wrong, one.used)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines
 
 
 def main() -> None:
@@ -146,6 +165,8 @@ def main() -> None:
             store.write_text(json.dumps(_short(kept), indent=1) + "\n")
             put(DOCS / "theory.md", part, report(part, kept[part]))
             theory_pictures.DRAW[part](kept[part], DOCS / "pictures")
+    if not asked.quick:
+        put(DOCS / "theory.md", "errata", errata())
     if "inequalities" in kept:
         rows = kept["inequalities"]["rows"]
         proved = [one for one in rows if "exact" not in one["what"] and "draw chose" not in one["what"]]

@@ -118,6 +118,19 @@ def test_the_command_of_the_issue_gives_a_line_that_solves(box):
         assert result["fun"] < 1e-3 * found["probe"]["start"]
 
 
+def test_the_line_repeats_how_the_function_is_called(box):
+    np.save("start.npy", np.zeros(20))
+    words = ["--components", "60", "--vectorized", "--x0", "start.npy", "-k", "4", "--seed", "0", "--json"]
+    done = run("advise", "box:saturated", *words)
+    assert done.exit_code == 0, done.output
+    for one in json.loads(done.stdout)["practice"]:
+        assert "--vectorized --x0 start.npy" in one["command"]
+        solved = run(*shlex.split(one["command"])[1:], "--quiet", "--seed", "0")
+        assert solved.exit_code == 0, solved.output
+    advice = zt.advise(box.saturated, np.zeros(20), 4, n=60, vectorized=True, seed=0)
+    assert advice.command().startswith("zt.minimize(fun, x0, 4, n=60, vectorized=True, budget=")
+
+
 def test_tables_are_eighty_columns_wide_and_say_what_json_says(box):
     words = ["advise", "box:squares", "--dim", "50", "-k", "5", "--components", "30", "--seed", "0"]
     shown, found = run(*words), json.loads(run(*words, "--json").stdout)

@@ -7,6 +7,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from zerothresh import check, theory
 from zerothresh.advice.forecast import Forecast, Question, forecast, forecasts, smallest
 from zerothresh.advice.practice import Curvature, Recommendation, automatic, of_the_paper
@@ -61,6 +63,8 @@ class Advice:
     trials: tuple[Trial, ...] = ()
     objective: str | None = None  # as the command line names it
     components: int | None = None  # n, if the function takes a component
+    vectorized: bool = False
+    start: str | None = None  # how the start is named, if it is not 0
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -76,10 +80,15 @@ class Advice:
         """What follows a recommendation: a `zerothresh solve` line for the command line, else a call of `minimize`."""
         one, asked, n = self.practice[which], self.asked, self.components
         if self.objective is None:
-            words = ["fun", str(asked.d), str(asked.k), *([] if n is None else [f"n={n}"]), *one.arguments()]
-            return f"zt.minimize({', '.join(words)})"
+            words = ["fun", self.start or str(asked.d), str(asked.k)]
+            words += [] if n is None else [f"n={n}"]
+            words += ["vectorized=True"] if self.vectorized else []
+            return f"zt.minimize({', '.join([*words, *one.arguments()])})"
         words = ["zerothresh", "solve", self.objective, "--dim", str(asked.d), "-k", str(asked.k)]
-        return " ".join([*words, *([] if n is None else ["--components", str(n)]), *one.words()])
+        words += [] if n is None else ["--components", str(n)]
+        words += ["--vectorized"] if self.vectorized else []
+        words += [] if self.start is None else ["--x0", self.start]
+        return " ".join([*words, *one.words()])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings and lists."""
@@ -184,6 +193,7 @@ def advise(
     digits(eps)
     given = k_star is not None
     k_star = check.count("k_star", max(1, k // 2) if k_star is None else k_star)
+    start: Any = None
     if fun is None:
         found, components, d, curve = None, n, *_told(n, d, rho_minus, rho_plus)
     else:
@@ -206,7 +216,7 @@ def advise(
         trials = tuple(_try(one, fun, start, k, n, trial, seed, vectorized, found.start) for one in chosen)
     return Advice(
         asked, given, found, promised, _orders(asked), chosen, _apart(asked, promised, chosen[1]), trials,
-        None, components,
+        None, components, vectorized, None if start is None or np.ndim(start) == 0 else "x0",
     )  # fmt: skip
 
 

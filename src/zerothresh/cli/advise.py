@@ -120,7 +120,7 @@ def advise(
         except ProbeFailed as failed:
             _failed(failed.result)
         os.chdir(home)
-        found = replace(found, objective=objective or "MODULE:FUNCTION")
+        found = replace(found, objective=objective or "MODULE:FUNCTION", start=None if x0 is None else str(x0))
         if as_json:
             typer.echo(found.to_json())
         else:

@@ -120,6 +120,13 @@ ERRATA = (
         "6 eta^2 alpha eps_abs mu^2, as in the proof",
     ),
     Erratum(
+        "pm-48k",
+        "Appendix, lemma of pM-SZHT and its proof",
+        "48 k ||F(theta^r) - F(theta*)||^2, later 48 k eps_I [F(theta^r) - F(theta*)]",
+        "a squared gradient is bounded by numbers in other units; three times 4 eps_I times 4 rho_s^+ is meant",
+        "48 rho_s^+ eps_I [F(theta^r) - F(theta*)], as in Theorem 2",
+    ),
+    Erratum(
         "memory-weights",
         "Appendix, lemma of pM-SZHT",
         "A_r = 1/n sum_u (1 - q/n)^(r-u-1) (..) + (1 - q/n)^(r-1) (..)",
@@ -160,6 +167,13 @@ ERRATA = (
         "72 eta^2 eps_abs mu^2",
         "two estimates, each three times 2 eps_abs mu^2, make 12; the 6 of the neighbouring term was multiplied in",
         "12 eta^2 eps_abs mu^2, as in the appendix's lemma",
+    ),
+    Erratum(
+        "vr-parenthesis",
+        "Theorem 3, L'_mu",
+        "6 eta^2 (beta^m-1)/(beta-1) alpha (..) E||grad f_i(theta*)||_inf^2 + 3 ||grad_I F(theta*)||_2^2)",
+        "the last term has lost its parenthesis: without eta^2 it is a squared gradient among squared distances",
+        "3 ||grad_I F(theta*)||^2 with the factor eta^2 alpha (beta^m-1)/(beta-1) too (`vr_errors`)",
     ),
     Erratum(
         "vr-depends-on-q",
@@ -203,6 +217,20 @@ ERRATA = (
         "(48 eps_I alpha rho_s^+ + alpha rho_s^-) eta^2 - alpha eta + (alpha - 1) <= 0",
         "two terms in units of 1/rho and one without: the interval moves with the units of F",
         "(alpha - 1)/rho_s^-: then it is VR-SZHT's (`sarah_eta_interval`)",
+    ),
+    Erratum(
+        "sarah-alpha",
+        "Theorem of SARAH-SZHT, gamma'",
+        "gamma' = (2 eta (beta^(m-1)-1)/(beta-1) - (.. + ..) 48 eps_I eta^2 rho_s^+) alpha)",
+        "by its parentheses alpha multiplies the second term only; the sum that it comes from has it in both",
+        "alpha times all of it (`sarah_delta`)",
+    ),
+    Erratum(
+        "sarah-beta",
+        "Proof of SARAH-SZHT's corollary",
+        "beta = alpha (1 + eta^2 rho_s^-)^2",
+        "eta^2 rho_s^- has the unit 1/rho, and cannot be added to 1",
+        "beta = alpha (1 + eta^2 {rho_s^-}^2), as everywhere else",
     ),
     Erratum(
         "sarah-unbiased",
