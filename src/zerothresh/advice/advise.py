@@ -205,6 +205,8 @@ def advise(
     theory.sparsity(k=k, k_star=k_star)
     if k > d:
         raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
+    if s2 is not None and check.count("s2", s2) > d:
+        raise ValueError(f"s2 = {s2} is larger than the dimension d = {d}: take s2 from 1 to {d}")
     asked = Question(components or 1, d, k, k_star, curve.rho_minus, curve.component, eps, s2, curve.whole)
     promised = forecasts(asked)
     chosen = (

@@ -41,9 +41,10 @@ def tables(advice: Advice) -> Iterator[RenderableType]:
         title.append(f": {one.why}; {cost}", style="not bold")
         yield title
         yield Padding(Text(advice.command(place), style="cyan"), (0, 0, 0, 3))
+    about = "about " if advice.probe is not None and advice.probe.components < advice.probe.n else ""
     for trial in advice.trials:
         yield Text(
-            f"tried {trial.name}: F from {trial.start:.4g} to {trial.end:.4g} with {trial.calls:,} calls "
+            f"tried {trial.name}: F from {about}{trial.start:.4g} to {trial.end:.4g} with {trial.calls:,} calls "
             f"({trial.status}, {trial.support} non-zeros)"
         )
 

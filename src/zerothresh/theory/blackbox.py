@@ -39,7 +39,7 @@ class Probe:
     constants: Constants  # rho_s^- of F, rho_s^+ of the roughest component
     whole: Constants  # both of F
     look: Look
-    start: float  # F at the start
+    start: float  # F at the start, of the components that were seen
     components: int  # how many of the n were seen
     directions: int
     n: int
@@ -62,7 +62,7 @@ class Probing(Program):
 
     def search(self, room: Room) -> Asks:
         seen = yield from look(room)
-        left = int(room.left) - room.n  # F at the end is the engine's
+        left = int(room.left)
         of = np.sort(room.rng.subset(room.n, max(1, min(room.n, left // (2 * 2 * LEAST + 6)))))
         count = min(MOST, (left // of.size - 6) // 2)
         h = seen.bend(room.d)
@@ -72,7 +72,7 @@ class Probing(Program):
             base = (yield from room.values([centre], of))[0]
             ahead = yield from room.values([*(centre + h * u)], of)
             back = yield from room.values([*(centre - h * u)], of)
-            if of.size == room.n and not rows:
+            if not rows:
                 self.found.update(start=float(base.mean()) * room.unit)
             rows.append((ahead + back - 2 * base) / h**2)
             if len(rows) == 1:  # the same with twice the step: half as much is a kink
@@ -124,14 +124,25 @@ def probe(
 
     objective = wrap(fun, dimension_of(x0), n, vectorized)
     d, components = objective.d, objective.n
-    least = _LOOK + 2 * LEAST + 6 + components
+    least = _LOOK + 2 * LEAST + 6
     if check.count("budget", budget) < least:
         raise ValueError(
-            f"probing takes at least {least} calls (a look, {LEAST} directions, and F once): "
+            f"probing takes at least {least} calls (a look, and {LEAST} directions): "
             f"{budget} are too few, raise the budget for probing"
         )
     method = Probing(s=min(d, 2 * check.count("k", k) + check.count("k_star", k_star)))
-    result = minimize(fun, x0, k, budget=budget, n=n, method=method, seed=seed, vectorized=vectorized, progress=False)
+    result = minimize(
+        fun,
+        x0,
+        k,
+        budget=budget,
+        n=n,
+        method=method,
+        seed=seed,
+        vectorized=vectorized,
+        monitor=lambda x: 0.0,  # F at the end is not wanted, and its n calls are not kept for it
+        progress=False,
+    )
     if not result.success or "curvatures" not in method.found:
         raise ProbeFailed(result)
     table: Array = method.found["curvatures"]
@@ -139,7 +150,7 @@ def probe(
         of_samples(table, s=method.s, queries=result.nfev),
         of_samples(table.mean(axis=0), s=method.s, queries=result.nfev),
         method.found["look"],
-        method.found.get("start", float(result.fun)),
+        method.found["start"],
         method.found["components"],
         table.shape[1],
         components,
