@@ -50,7 +50,7 @@ class Probe:
     @property
     def trusted(self) -> bool:
         """Whether the function is smooth enough to have curvatures."""
-        return not (self.look.rough or self.look.kink or self.kink)
+        return not (self.look.rough or self.kink)
 
 
 @dataclass(frozen=True)
