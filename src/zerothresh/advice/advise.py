@@ -217,9 +217,18 @@ def advise(
     if trial and fun is not None and found is not None:
         trials = tuple(_try(one, fun, start, k, n, trial, seed, vectorized, found.start) for one in chosen)
     return Advice(
-        asked, given, found, promised, _orders(asked), chosen, _apart(asked, promised, chosen[1]), trials,
-        None, components, vectorized, None if start is None or np.ndim(start) == 0 else "x0",
-    )  # fmt: skip
+        asked,
+        k_star_given=given,
+        probe=found,
+        theory=promised,
+        orders=_orders(asked),
+        practice=chosen,
+        apart=_apart(asked, promised, chosen[1]),
+        trials=trials,
+        components=components,
+        vectorized=vectorized,
+        start="x0" if np.ndim(start) else None,
+    )
 
 
 def _told(n: int | None, d: int | None, rho_minus: float | None, rho_plus: float | None) -> tuple[int, Curvature]:

@@ -55,23 +55,10 @@ from zerothresh.theory.intervals import (
     vr_eta,
     vr_eta_interval,
 )
-from zerothresh.theory.rates import (
-    AtOptimum,
-    gradients_left,
-    memory_weights,
-    outgoing_law,
-    pm_errors,
-    pm_gamma,
-    sarah_delta,
-    sarah_errors,
-    sarah_gamma,
-    step_bound,
-    szoht_floor,
-    vr_delta,
-    vr_errors,
-    vr_gamma,
-    vr_least_m,
-)
+from zerothresh.theory.pm import memory_weights, pm_errors, pm_gamma
+from zerothresh.theory.sarah import sarah_delta, sarah_errors, sarah_gamma
+from zerothresh.theory.step import AtOptimum, gradients_left, step_bound, szoht_floor
+from zerothresh.theory.vr import outgoing_law, vr_delta, vr_errors, vr_gamma, vr_least_m
 
 __all__ = [
     "EMPTY",
