@@ -103,7 +103,7 @@ def sum_of_errors(
     at: AtOptimum,
     distance: float,
 ) -> tuple[float, float]:
-    """The errors of an epoch: of gradients at theta* (beta^m of the first distance, and a sum over steps), and of mu."""
+    """The errors of an epoch: of gradients at theta* (of the first distance, and summed over steps), and of mu."""
     cross = 2 * power / rho_minus * math.sqrt(s) * at.F_inf * distance
     noise = sums * eta**2 * (6 * left * at.f_inf_square + 3 * s * at.F_inf**2)
     return cross + noise, sums * (12 * eta**2 * eps_abs * mu**2 + eps_mu * (mu / rho_minus) ** 2)
