@@ -198,6 +198,17 @@ def test_in_a_million_dimensions_vr_and_sarah_are_promised_to_converge():
         assert ratio**epochs <= 1e-3 < ratio ** (epochs - 1)
 
 
+def test_saga_is_promised_to_converge_only_with_a_single_component():
+    one = Question(1, 20_000_000, 2_500_000, 1, 1.0, 1.0, 1e-3)
+    found = forecast("saga-szht", one)
+    assert found.converges
+    assert found.eta_low < found.eta < found.eta_high
+    curve = {"eps_I": one.eps_I(found.q, found.s2), "rho_minus": 1.0, "rho_plus": 1.0}
+    rate = theory.pm_gamma(eta=found.eta, alpha=theory.alpha(k=one.k, k_star=1), p=1, n=1, **curve)
+    assert rate ** (found.queries / (found.q + 1)) <= 1e-3
+    assert not forecast("saga-szht", replace(one, n=2)).converges
+
+
 def test_how_far_apart_is_counted_on_the_smallest_problem_that_theory_covers():
     advice = zt.advise(n=20, d=50, k=6, k_star=2, rho_minus=1.0, rho_plus=2.0)
     other = smallest(advice.asked)

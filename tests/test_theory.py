@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+import subprocess
+import sys
 from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -588,3 +592,13 @@ def test_all_of_the_theory_is_keyword_only_and_cites():
         kinds = {p.kind for p in inspect.signature(function).parameters.values()}
         assert kinds == {inspect.Parameter.KEYWORD_ONLY}, name
         assert function.__doc__, name
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs_and_finds_the_inequalities_to_hold():
+    page = Path(__file__).parents[1] / "benchmarks" / "theory.py"
+    done = subprocess.run([sys.executable, str(page), "--quick", "inequalities"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"largest measured / bound of what is proved: ([\d.]+)", done.stdout)
+    assert found
+    assert float(found[1]) <= 1.0

@@ -147,16 +147,17 @@ def _reduced(name: str, asked: Question) -> Forecast:
 
 
 def _memory(name: str, asked: Question) -> Forecast:
-    """pM-SZHT with p = 1 (SAGA): gamma < 1 needs p/n above 1 - 1/196."""
-    a, q = theory.alpha(k=asked.k, k_star=asked.k_star), 10**9
-    curve = {"eps_I": asked.eps_I(q, asked.d), "rho_minus": asked.rho_minus, "rho_plus": asked.rho_plus}
-    ends = theory.pm_eta_interval(alpha=a, p=1, n=asked.n, **curve)
-    if not ends:
-        return Forecast(name, "no eta has gamma < 1, for any q (erratum pm-interval-empty)")
-    eta = theory.pm_eta(**curve)
-    rate = theory.pm_gamma(eta=eta, alpha=a, p=1, n=asked.n, **curve)
-    steps = math.ceil(digits(asked.eps) / -math.log(rate))
-    return Forecast(name, "n = 1", q, None, asked.d, None, eta, ends.low, ends.high, float(steps * (q + 1)))
+    """pM-SZHT with p = 1 (SAGA): gamma < 1 needs p/n above 1 - 1/196, so n = 1."""
+    a, found = theory.alpha(k=asked.k, k_star=asked.k_star), []
+    for s2 in asked.supports:
+        for q in (2**power for power in range(50)):
+            curve = {"eps_I": asked.eps_I(q, s2), "rho_minus": asked.rho_minus, "rho_plus": asked.rho_plus}
+            ends, eta = theory.pm_eta_interval(alpha=a, p=1, n=asked.n, **curve), theory.pm_eta(**curve)
+            if eta in ends:
+                rate = theory.pm_gamma(eta=eta, alpha=a, p=1, n=asked.n, **curve)
+                calls = float(math.ceil(digits(asked.eps) / -math.log(rate)) * (q + 1))
+                found.append(Forecast(name, "n = 1", q, None, s2, None, eta, ends.low, ends.high, calls))
+    return _best(found, name, "no eta has gamma < 1, for any q (erratum pm-interval-empty)")
 
 
 def _too_few(limit: int, asked: Question) -> str:
