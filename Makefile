@@ -33,7 +33,7 @@ lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/lint-imports
 
 bench: $(READY)  ## the benchmarks, each printing its ratio (queries: a few problems)
-	for name in overhead variance journal "queries --quick --no-peers"; do set -- $$name; file=$$1; shift; \
+	for name in overhead variance journal "queries --quick --no-peers" "theory --quick"; do set -- $$name; file=$$1; shift; \
 	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $$@ || exit 1; done
 
 queries: $(READY)  ## calls until a goal on all problems, with the search for the paper's best settings: an hour or more

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -38,6 +40,10 @@ assert kept.nfev < more.nfev <= 4000 and more.support.tolist() == [3, 17, 29] an
     "runs.md": """
 assert first.status is second.status is zt.Status.COST
 assert first.success and first.spent <= 900 < second.spent <= 2000 and second.fun < first.fun
+""",
+    "theory.md": """
+assert zt.theory.szoht_k(d=1000, q=5000, s2=1000, k_star=1, kappa=1.0) == range(77, 500)
+assert advice.probe.queries <= 400 and result.success and result.fun < loss(__import__("numpy").zeros(40))
 """,
 }
 
@@ -84,7 +90,7 @@ def test_claims_belong_to_pages_with_code():
 
 
 def test_the_readme_shows_the_command():
-    assert {words[1] for words in OURS} >= {"methods", "solve", "show", "export", "reproduce"}
+    assert {words[1] for words in OURS} >= {"methods", "solve", "advise", "show", "export", "reproduce"}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if ours(page)], ids=lambda page: page.name)
@@ -185,6 +191,26 @@ def test_the_map_of_files_is_complete():
     parts = {name.split("/")[0] + "/" if "/" in name else name for name in files}
     missing = {part for part in parts if not part.startswith(("_", "py.")) and f"`{part}`" not in text}
     assert not missing, f"docs/design.md says nothing of {missing}: give each a line in its table of files"
+
+
+def test_the_table_of_errata_is_that_of_the_library():
+    from zerothresh import theory
+
+    text = (ROOT / "docs" / "theory.md").read_text().replace("\\|", "|")
+    keys = re.findall(r"^\| `([\w-]+)` \|", text, flags=re.MULTILINE)
+    assert keys == [one.key for one in theory.ERRATA]
+    for one in theory.ERRATA:
+        assert f"| {one.where} |" in text
+        assert all(words in text for words in (one.printed, one.wrong, one.used)), one.key
+
+
+def test_the_measured_tables_are_those_of_the_file_beside_them(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    measured = json.loads((ROOT / "docs" / "theory.json").read_text())
+    report = runpy.run_path(str(ROOT / "benchmarks" / "theory.py"))["report"]
+    text = (ROOT / "docs" / "theory.md").read_text()
+    for part, found in measured.items():
+        assert "\n".join(report(part, found)) in text, f"run benchmarks/theory.py --redraw {part}"
 
 
 def test_pictures_are_small():

@@ -4,7 +4,8 @@ Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when
 ask for values f_i(theta).
 """
 
-from zerothresh import datasets, plot, problems
+from zerothresh import datasets, plot, problems, theory
+from zerothresh.advice import Advice, advise
 from zerothresh.asktell import Optimizer
 from zerothresh.batch import Batch
 from zerothresh.comparison import Comparison, compare
@@ -50,6 +51,7 @@ __all__ = [
     "SARAHSZHT",
     "SZOHT",
     "VRSZHT",
+    "Advice",
     "AllOrNothing",
     "Auto",
     "Batch",
@@ -71,6 +73,7 @@ __all__ = [
     "Status",
     "Trace",
     "__version__",
+    "advise",
     "compare",
     "datasets",
     "hard_threshold",
@@ -80,4 +83,5 @@ __all__ = [
     "plot",
     "problems",
     "register",
+    "theory",
 ]

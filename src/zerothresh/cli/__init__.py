@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from zerothresh.cli.advise import EXAMPLES, advise
 from zerothresh.cli.export import export
 from zerothresh.cli.methods import list_methods
 from zerothresh.cli.reproduce import reproduce
@@ -14,7 +15,7 @@ from zerothresh.cli.solve import EXAMPLE, solve
 
 app = typer.Typer(
     help="Sparse black-box optimisation: at most k non-zero coordinates, from function values alone.",
-    epilog="Start with `zerothresh methods`, then `zerothresh solve --help`.",
+    epilog="Start with `zerothresh methods`, then `zerothresh solve --help`. What to run? `zerothresh advise --help`.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command("methods")(list_methods)
 app.command("solve", epilog=EXAMPLE, no_args_is_help=True)(solve)
+app.command("advise", epilog=EXAMPLES, no_args_is_help=True)(advise)
 app.command("show", epilog="Example: zerothresh show runs/a", no_args_is_help=True)(show)
 app.command(
     "export", epilog="Example: zerothresh export runs/a --trace trace.csv --best best.npy", no_args_is_help=True

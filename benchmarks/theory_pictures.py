@@ -1,0 +1,175 @@
+"""The pictures of benchmarks/theory.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.ticker import FixedLocator, ScalarFormatter
+from PIL import Image
+
+from zerothresh import theory
+from zerothresh.plot import COLOURS
+
+matplotlib.use("agg")
+pyplot.rcParams.update({"font.size": 9, "axes.titlesize": 10, "legend.fontsize": 8, "legend.frameon": False})
+
+
+def _finish(figure: Any, path: Path) -> None:
+    for axis in figure.axes:
+        if axis.get_label() != "<colorbar>":
+            axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=100)
+    with Image.open(path) as picture:  # 128 colours are plenty, at a third of the size
+        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    pyplot.close(figure)
+
+
+def draw_inequalities(found: dict[str, Any], folder: Path) -> None:
+    rows = [one for one in found["rows"] if "exact" not in one["what"] and not one["what"].startswith("bias")]
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10.5, 4.2), width_ratios=[1.25, 1], layout="constrained")
+    names = [one["what"] for one in rows]
+    colours = [COLOURS[0] if one["holds"] else COLOURS[1] for one in rows]
+    left.barh(range(len(rows)), [one["largest"] for one in rows], color=colours, height=0.6)
+    left.set_yticks(range(len(rows)), names, fontsize=7.5)
+    left.invert_yaxis()
+    left.set_xscale("log")
+    left.axvline(1, color="black", linewidth=1)
+    left.set_xlim(right=12)
+    left.set_xlabel("largest measured / bound (1: no slack)")
+    left.set_title("What is proved holds; the later, the looser")
+    run = found["run"]
+    words, steps = run["words"], np.arange(1500)
+    predicted = run["measured"][0] * words["rate"] ** (2 * steps) + words["floor"]
+    right.semilogy(steps, predicted, color=COLOURS[1], label=r"theory: $(\gamma\rho)^{2t}$ + floor")
+    right.semilogy(run["measured"], color=COLOURS[0], label="SZOHT, measured")
+    right.axhline(words["floor"], color=COLOURS[1], linewidth=0.8, linestyle=":")
+    right.set_title(f"SZOHT, d = {words['d']:.0f}, k = {words['k']:.0f}, q = {words['q']:,.0f}")
+    right.set_xlabel("steps")
+    right.set_ylabel(r"$E\|\theta - \theta^*\|^2$")
+    right.legend()
+    _finish(figure, folder / "theory-slack.png")
+
+
+def draw_conflict(found: dict[str, Any], folder: Path) -> None:
+    figure, axes = pyplot.subplots(2, 2, figsize=(10, 7.4), layout="constrained")
+    (a, b), (c, e) = axes
+    error = found["error"]
+    for colour, name in zip(COLOURS, [key for key in error if key != "q"], strict=False):
+        mean, _, exact, bound = error[name]
+        a.loglog(error["q"], mean, "o", color=colour, markersize=4)
+        a.loglog(error["q"], exact, color=colour, label=f"{name}: exact, and measured (dots)")
+        a.loglog(error["q"], bound, color=colour, linestyle="--", linewidth=1)
+    a.plot([], [], "k--", linewidth=1, label="Lemma 2's bounds")
+    a.set(xlabel="directions q", ylabel=r"$E\|\hat\nabla_I f-\nabla_I f\|^2 / \|\nabla f\|^2$")
+    a.set_title("Gradient error falls with q (d = 100, s = 12)")
+    a.legend()
+    grown = found["expansion"]
+    b.semilogx(grown["k"], grown["tight"], color=COLOURS[2], label="tight bound (Shen and Li)")
+    b.semilogx(grown["k"][1:], grown["alpha"][1:], color=COLOURS[1], label=r"$\alpha$ of Lemma 1")
+    b.semilogx(grown["k"], grown["worst"], "o", color=COLOURS[2], markersize=4, label="worst point found")
+    b.axhline(1, color="black", linewidth=0.8)
+    b.set(xlabel="non-zeros kept, k", ylabel=r"$\|H_k(\theta)-\theta^*\|^2 / \|\theta-\theta^*\|^2$")
+    b.set_title("Expansivity falls with k (k* = 3)")
+    b.legend()
+    rates = found["rates"]
+    for colour, name in zip(COLOURS, [key for key in rates if key != "k"], strict=False):
+        c.semilogx(rates["k"], rates[name], color=colour, label=name)
+    c.axhline(1, color="black", linewidth=0.8)
+    c.set_ylim(0.96, 1.15)
+    c.annotate("diverges", (4, 1.003), va="bottom")
+    c.annotate("converges", (4, 0.997), va="top")
+    c.set(xlabel="non-zeros kept, k", ylabel="SZOHT's factor a step (theory)")
+    c.set_title("The conflict: small k expands, large k needs more directions")
+    c.legend(loc="upper right")
+    steps = found["reduced"]
+    for colour, name in zip(COLOURS, [key for key in steps if key != "q"], strict=False):
+        e.loglog(steps["q"], steps[name], "o-", color=colour, label=name, markersize=3.5)
+    e.set(xlabel="directions q", ylabel=r"$E\|g-\nabla F\|^2 / \|\nabla F\|^2$, measured")
+    e.set_title("A step near the anchor, with and without variance reduction")
+    e.legend()
+    _finish(figure, folder / "theory-conflict.png")
+
+
+def draw_plane(found: dict[str, Any], folder: Path) -> None:
+    figure, axes = pyplot.subplots(2, 3, figsize=(11, 6.4), sharex=True, sharey=True, layout="constrained")
+    qs, ks = found["q"], found["k"]
+    edges = [np.array([x / 2**0.5 for x in values] + [values[-1] * 2**0.5]) for values in (qs, ks)]
+    order = ("SZOHT", "FGZOHT", "SAGA-SZHT", "VR-SZHT", "SARAH-SZHT")
+    for axis, name in zip(axes.flat, order, strict=False):
+        shown = np.log10(np.clip(np.nan_to_num(found["left"][name], posinf=1e9), 1e-8, 1e2))
+        mesh = axis.pcolormesh(*edges, shown, cmap="RdYlBu_r", vmin=-8, vmax=2, rasterized=True)
+        axis.contour(qs, ks, shown, levels=[-2], colors="black", linewidths=1.8, linestyles="solid")
+        axis.contour(qs, ks, shown, levels=[0], colors="black", linewidths=1.2, linestyles="dashed")
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_xlim(edges[0][0], 4500)
+        axis.set_title(name)
+        _theory_allows(axis, name, found, edges[1][-1])
+        axis.xaxis.set_major_locator(FixedLocator([1, 4, 16, 64, 256, 1024, 4096]))
+        axis.yaxis.set_major_locator(FixedLocator(ks))
+        axis.xaxis.set_major_formatter(ScalarFormatter())
+        axis.yaxis.set_major_formatter(ScalarFormatter())
+        axis.minorticks_off()
+        axis.tick_params(labelbottom=True)
+        axis.set_xlabel("directions q")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("non-zeros kept, k")
+    last = axes.flat[-1]
+    last.axis("off")
+    bar = figure.colorbar(mesh, ax=last, location="left", shrink=0.85)
+    bar.ax.set_label("<colorbar>")
+    bar.set_label("gap left after 150 steps, $\\log_{10}$ of its share")
+    words = "solid: a hundredth is left\ndashed: as much as at the start;\nabove it, divergence"
+    last.text(0.6, 0.65, words, transform=last.transAxes, ha="center", va="center")
+    words = "one learning rate everywhere,\n$\\eta = 0.1/\\rho^+$; $d = 400$, $k^* = 1$, $\\kappa = 1$"
+    last.text(0.6, 0.3, words, transform=last.transAxes, ha="center", va="center")
+    _finish(figure, folder / "theory-plane.png")
+
+
+def _theory_allows(axis: Any, name: str, found: dict[str, Any], top: float) -> None:
+    """The part of the plane in which a theorem promises convergence."""
+    words = "theory:\nnone" if name == "SAGA-SZHT" else f"theory:\nk ≥ {found['vr_k']:,}"
+    if name in ("SZOHT", "FGZOHT"):
+        wide = np.unique(np.geomspace(found["szoht_q"], 4096, 60).astype(int))
+        allowed = [theory.szoht_k(d=400, q=int(q), s2=400, k_star=1, kappa=1.0) for q in wide]
+        pairs = [(q, one[0], min(one[-1], top)) for q, one in zip(wide, allowed, strict=True) if one]
+        axis.fill_between(*zip(*pairs, strict=True), facecolor="none", edgecolor="green", hatch="////")
+        words = "theory\nallows"
+    axis.text(1300, 25, words, ha="center", fontsize=8, color="green")
+
+
+def draw_complexity(found: list[dict[str, Any]], folder: Path) -> None:
+    names = list(dict.fromkeys(one["name"] for one in found))
+    figure, axes = pyplot.subplots(1, len(names), figsize=(12, 3.6), sharey=True, layout="constrained")
+    for axis, name in zip(axes, names, strict=True):
+        for colour, method in zip(COLOURS, ("SZOHT", "VR-SZHT"), strict=False):
+            (one,) = [row for row in found if row["name"] == name and row["method"] == method]
+            at, calls = np.array(one["at"]), np.array(one["calls"], float)
+            label = f"{method}: {one['exponent']:.2f} (paper {round(one['paper'], 2) + 0.0:.2f})"
+            axis.loglog(at, calls, "o", color=colour, markersize=4, label=label)
+            centre = np.exp(np.log(calls[np.isfinite(calls)]).mean()), np.exp(np.log(at).mean())
+            axis.loglog(at, centre[0] * (at / centre[1]) ** one["exponent"], color=colour, linewidth=1)
+            axis.loglog(at, centre[0] * (at / centre[1]) ** one["paper"], color=colour, linewidth=1, linestyle=":")
+        axis.set_xlabel({"kappa": "κ"}.get(name, name))
+        axis.legend(loc="upper left", fontsize=7, handlelength=0.8)
+        axis.set_ylim(top=2e6)
+        axis.xaxis.set_major_locator(FixedLocator(at))
+        axis.xaxis.set_major_formatter(ScalarFormatter())
+        axis.minorticks_off()
+    axes[0].set_ylabel("calls until the gap is 1/1000")
+    figure.suptitle(
+        "Calls against one value, the others fixed; solid: fitted, dotted: the paper's exponent", fontsize=10
+    )
+    _finish(figure, folder / "theory-complexity.png")
+
+
+DRAW = {
+    "inequalities": draw_inequalities,
+    "conflict": draw_conflict,
+    "plane": draw_plane,
+    "complexity": draw_complexity,
+}

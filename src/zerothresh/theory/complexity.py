@@ -1,0 +1,116 @@
+r"""How many queries and hard thresholdings: the orders that the papers state, and the counts behind them.
+
+An order is the expression inside O(...) with its constant taken as 1: good for slopes, not for forecasts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from zerothresh import check
+from zerothresh.theory.constants import check_kappa, need
+
+
+def digits(eps: float) -> float:
+    """log(1/eps), for an accuracy 0 < eps < 1."""
+    check.positive("eps", eps)
+    need(eps < 1, "eps < 1 (a share of the first gap)", f"eps = {eps:g}")
+    return -math.log(eps)
+
+
+def szoht_queries(*, k: int, d: int, s2: int, kappa: float, eps: float) -> float:
+    r"""O((k + d/s2) kappa^2 log 1/eps): a number of directions q of the order k + d/s2, kappa^2 log 1/eps times."""
+    check.count("k", k)
+    need(1 <= check.count("s2", s2) <= d, "1 <= s2 <= d", f"s2 = {s2} and d = {d}")
+    return (k + d / s2) * check_kappa(kappa) ** 2 * digits(eps)
+
+
+def szoht_thresholdings(*, kappa: float, eps: float) -> float:
+    """O(kappa^2 log 1/eps)."""
+    return check_kappa(kappa) ** 2 * digits(eps)
+
+
+def vr_estimates(*, n: int, kappa: float, eps: float) -> float:
+    r"""O((n + kappa^3 / (kappa^2 + 1)) log 1/eps): gradient estimates of VR-SZHT, which the paper calls queries."""
+    return (check.count("n", n) + vr_inner(kappa=kappa)) * digits(eps)
+
+
+def vr_inner(*, kappa: float) -> float:
+    """kappa^3 / (kappa^2 + 1), the order of m: from kappa / 2 to kappa, since kappa >= 1."""
+    return check_kappa(kappa) ** 3 / (kappa**2 + 1)
+
+
+def vr_queries(*, n: int, q: int, kappa: float, eps: float) -> float:
+    r"""O(q (n + kappa^3 / (kappa^2 + 1)) log 1/eps): an estimate costs q + 1 calls; see the erratum "vr-queries-q"."""
+    return (check.count("q", q) + 1) * vr_estimates(n=n, kappa=kappa, eps=eps)
+
+
+def vr_thresholdings(*, kappa: float, eps: float) -> float:
+    """O(kappa^3 / (kappa^2 + 1) log 1/eps): one an inner step; see the erratum "vr-nht"."""
+    return vr_inner(kappa=kappa) * digits(eps)
+
+
+sarah_estimates, sarah_queries, sarah_thresholdings = vr_estimates, vr_queries, vr_thresholdings  # the same corollary
+
+
+def hzo_ht_schedule(*, kappa: float, alpha: float, tau: float, eps: float) -> tuple[int, int]:
+    r"""Steps T and all directions :math:`\sum_t q_t` of HZO-HT until the gap is eps of the first:
+
+    .. math:: q_t = \lceil \tau / \omega^t \rceil, \quad \omega = 1 - \frac{1}{8\alpha\kappa}, \quad \omega^T \le \eps
+
+    Reference: de Vazelhes et al., ICML 2025. There alpha >= 1 is the step's safety, eta = 1 / (alpha rho^+).
+
+    >>> hzo_ht_schedule(kappa=1, alpha=1, tau=1, eps=0.5)
+    (6, 11)
+    """
+    need(alpha >= 1, "alpha >= 1 (eta = 1 / (alpha rho^+))", f"alpha = {alpha:g}")
+    check.positive("tau", tau)
+    omega = 1 - 1 / (8 * alpha * check_kappa(kappa))
+    T = math.ceil(digits(eps) / -math.log(omega))
+    if tau / eps > 1e15:
+        raise ValueError(f"tau / eps = {tau / eps:.1g} directions in the last step are too many to count")
+    return T, sum(math.ceil(tau / omega**t) for t in range(T))
+
+
+def hzo_ht_queries(*, kappa: float, alpha: float, tau: float, eps: float) -> float:
+    r"""O(alpha kappa tau / eps): the sum of the growing q_t; no system error is left, but 1/eps is no logarithm."""
+    digits(eps)
+    return 8 * alpha * check_kappa(kappa) * check.positive("tau", tau) / eps
+
+
+def hzo_ht_thresholdings(*, kappa: float, alpha: float, eps: float) -> float:
+    """O(alpha kappa log 1/eps): one a step."""
+    return 8 * alpha * check_kappa(kappa) * digits(eps)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A row of the paper's table of space and time an epoch, and what this library needs."""
+
+    method: str
+    space: str  # the paper's O(...)
+    time: str
+    held: int  # numbers that the method holds between two rounds here
+    calls: float  # calls of f_i in the epoch
+    thresholdings: float  # hard thresholdings in the epoch
+
+
+def epochs(*, d: int, n: int, q: int, m: int = 10, p: int = 1) -> tuple[Epoch, ...]:
+    """The paper's Table 2 with the counts behind it; an epoch is a step of SAGA, and an outer step of VR and SARAH.
+
+    Here a remembered gradient is q coefficients and the name of its directions: n (q + 2) numbers, not n d.
+
+    >>> [epoch.calls for epoch in epochs(d=5, n=10, q=4)]
+    [5, 5, 150, 140]
+    """
+    for name, value in {"d": d, "n": n, "q": q, "m": m, "p": p}.items():
+        check.count(name, value)
+    need(p <= n, "p <= n (rows that are refreshed)", f"p = {p} and n = {n}")
+    memory = 2 * d + n * (q + 2)
+    return (
+        Epoch("saga-szht", "O(dn)", "O(d)", memory, q + 1, 1),
+        Epoch("p-saga-szht", "O(dn)", "O(pd)", memory, p * (q + 1), 1),
+        Epoch("vr-szht", "O(d)", "O(dn)", 4 * d, (n + 2 * m) * (q + 1), m),
+        Epoch("sarah-szht", "O(d)", "O(dn)", 4 * d, (n + 2 * (m - 1)) * (q + 1), m),
+    )

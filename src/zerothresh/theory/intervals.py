@@ -1,0 +1,137 @@
+r"""The learning rates for which a theorem promises convergence, and the ones it recommends.
+
+Each condition is a quadratic a eta^2 - b eta + c < 0. What is printed differs in places: see `errata`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from zerothresh import check
+from zerothresh.theory.constants import check_curvature, need
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The open interval from low to high; false if it is empty.
+
+    >>> 0.5 in Interval(0, 1), bool(Interval(1, 0))
+    (True, False)
+    """
+
+    low: float
+    high: float
+
+    def __bool__(self) -> bool:
+        return self.low < self.high
+
+    def __contains__(self, value: float) -> bool:
+        return self.low < value < self.high
+
+
+EMPTY = Interval(math.inf, -math.inf)
+
+
+def negative(a: float, b: float, c: float) -> Interval:
+    """Where a x^2 - b x + c < 0, for a > 0.
+
+    >>> negative(1, 3, 2)
+    Interval(low=1.0, high=2.0)
+    """
+    square = b * b - 4 * a * c
+    if square <= 0:
+        return EMPTY
+    far = (b + math.copysign(math.sqrt(square), b)) / 2  # the root without cancellation; the other by Vieta
+    return Interval(*sorted((c / far, far / a)))
+
+
+def _check(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> None:
+    check_curvature(rho_minus=rho_minus, rho_plus=rho_plus)
+    need(alpha >= 1, "alpha >= 1 (H_k does not contract)", f"alpha = {alpha:g}")
+    need(eps_I >= 2, "eps_I >= 2 (its limit for q to infinity)", f"eps_I = {eps_I:g}")
+
+
+def vr_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> Interval:
+    r"""Learning rates for which there is an m such that VR-SZHT converges (Corollary in the appendix):
+
+    .. math:: \alpha (48 \epsilon_I \rho_s^+ \rho_s^- + {\rho_s^-}^2) \eta^2 - \alpha \rho_s^- \eta + \alpha - 1 < 0
+
+    It is empty unless alpha < 1 + 1 / (192 eps_I kappa + 3). The paper prints {rho_s^-}^2 without alpha.
+
+    >>> vr_eta_interval(alpha=1.5, eps_I=3, rho_minus=1, rho_plus=1)
+    Interval(low=inf, high=-inf)
+    """
+    _check(alpha=alpha, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
+    return negative(
+        alpha * (48 * eps_I * rho_plus * rho_minus + rho_minus**2),
+        alpha * rho_minus,
+        alpha - 1,
+    )
+
+
+def sarah_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> Interval:
+    r"""The same for SARAH-SZHT: the condition of its corollary with (alpha - 1) / rho_s^- for alpha - 1.
+
+    .. math:: (48 \epsilon_I \alpha \rho_s^+ + \alpha\rho_s^-) \eta^2 - \alpha \eta + (\alpha - 1) / \rho_s^- < 0
+
+    It is VR-SZHT's, divided by rho_s^-.
+    """
+    _check(alpha=alpha, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
+    return negative(48 * eps_I * alpha * rho_plus + alpha * rho_minus, alpha, (alpha - 1) / rho_minus)
+
+
+def pm_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float, p: float, n: int) -> Interval:
+    r"""Learning rates for which gamma < 1 in Theorem 2 (pM-SZHT), with the lost factor rho_s^+ / 2:
+
+    .. math:: \alpha\rho_s^+ (24 \epsilon_I \rho_s^+ + \rho_s^-) \eta^2 - \alpha\rho_s^+ \eta
+        + \alpha\kappa_s - p/n < 0
+
+    It is empty for all p <= n (1 - 1/196), whatever the rest: see the erratum "pm-interval-empty".
+    """
+    _check(alpha=alpha, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
+    share = refreshed(p=p, n=n)
+    return negative(
+        alpha * rho_plus * (24 * eps_I * rho_plus + rho_minus),
+        alpha * rho_plus,
+        alpha * rho_plus / rho_minus - share,
+    )
+
+
+def refreshed(*, p: float, n: int) -> float:
+    """p/n, the chance that a row of the memory is refreshed in a step."""
+    check.count("n", n)
+    check.positive("p", p)
+    need(p <= n, "p <= n (p/n is a probability)", f"p = {p:g} and n = {n}")
+    return p / n
+
+
+def vr_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
+    r"""The recommended learning rate of VR-SZHT (Theorem 3), the middle of its interval:
+
+    .. math:: \eta = \frac{1}{2(48 \epsilon_I \rho_s^+ + \rho_s^-)}
+
+    The paper prints alpha rho_s^- / (2 (48 eps_I alpha rho_s^- rho_s^+ + {rho_s^-}^2)), the middle of what
+    is printed there. SARAH-SZHT's is the same.
+    """
+    _check(alpha=1.0, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
+    return 1 / (2 * (48 * eps_I * rho_plus + rho_minus))
+
+
+sarah_eta = vr_eta
+
+
+def pm_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
+    r"""The learning rate with the lowest gamma of Theorem 2 (pM-SZHT):
+    :math:`\eta = 1 / (2 (24 \epsilon_I \rho_s^+ + \rho_s^-))`."""
+    _check(alpha=1.0, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
+    return 1 / (2 * (24 * eps_I * rho_plus + rho_minus))
+
+
+def szoht_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
+    r"""The learning rate of SZOHT's theorem: :math:`\eta = \rho_s^- / ((4\epsilon_I + 1) {\rho_s^+}^2)`.
+
+    Reference: de Vazelhes et al., NeurIPS 2022, Theorem 1.
+    """
+    _check(alpha=1.0, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
+    return rho_minus / ((4 * eps_I + 1) * rho_plus**2)
