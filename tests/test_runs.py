@@ -98,7 +98,7 @@ def test_many_deaths_in_one_run_change_nothing(method, tmp_path):
     reference = go(whole, method=method)
     asked, rng = [], np.random.default_rng(1)
     for _ in range(400):
-        fun = Counted(int(rng.integers(1, 20)))
+        fun = Counted(int(rng.integers(1, 60 if isinstance(method, zt.Program) else 20)))
         try:
             resumed = go(fun, tmp_path / "run", method)
         except Stop:
