@@ -104,3 +104,10 @@ def test_it_stays_within_bounds():
     zt.minimize(lambda x: counted(x, rng), 6, 3, budget=1000, method=method, seed=0, bounds=(-1.7, 0.9))
     assert np.min(asked) >= -1.7
     assert np.max(asked) <= 0.9
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, 1e200])
+def test_values_that_do_not_vary_leave_it_where_it_is(value):
+    result, surface = settle(lambda x, rng: value, 400)
+    np.testing.assert_allclose(result.x, 0.8 * GOAL, atol=1e-6)
+    assert np.isfinite(surface.F)

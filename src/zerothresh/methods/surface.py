@@ -68,7 +68,8 @@ class Surface:
         moves = self.x - centre
         near = np.linalg.norm(moves, axis=1) <= 2.0 * self.radius
         moves, values = moves[near] / self.radius, self.f[near].mean(axis=1)
-        self.noise = max(float(np.sqrt(np.square(np.diff(self.f[near], axis=1)).mean())) / 2, 1e-300)
+        heard = float(np.sqrt(np.square(np.diff(self.f[near], axis=1)).mean())) / 2
+        self.noise = max(heard, 1e-9 * float(np.ptp(values)), 1e-100)
         rows, columns = np.triu_indices(k)
         twice = np.where(rows == columns, 0.5, 1.0)
         X = np.column_stack([np.ones(len(moves)), moves, moves[:, rows] * moves[:, columns] * twice])
@@ -77,6 +78,9 @@ class Surface:
         weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, (self.noise / share) ** 2)])
         A = X.T @ X + np.diag(weight + 1e-12)
         w = np.linalg.solve(A, X.T @ (values - X @ believed)) + believed
+        if not np.isfinite(w).all():
+            self.g = np.zeros(k)
+            return
         self.F, self.g = float(w[0]), w[1 : k + 1] / self.radius
         B = np.zeros((k, k))
         B[rows, columns] = w[k + 1 :] / self.radius**2
@@ -91,7 +95,7 @@ class Surface:
         cubes = moves * np.square(moves).sum(axis=1, keepdims=True)
         cubes = cubes - X @ np.linalg.solve(A, X.T @ cubes)  # what a quadratic cannot tell
         inner = cubes.T @ cubes
-        if len(rest) < X.shape[1] + 2 * k or np.linalg.cond(inner) > 1e10:
+        if len(rest) < X.shape[1] + 2 * k or not np.linalg.cond(inner) < 1e10:
             return
         pull = cubes.T @ rest
         shown = float(pull @ np.linalg.solve(inner, pull)) / self.noise**2  # chi squared with k degrees of freedom
