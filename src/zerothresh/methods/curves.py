@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
+from zerothresh.jit import kernel
 from zerothresh.methods.base import Array
 
 NODES = 10  # places that a curve goes through at the most: those nearest to where it is needed
@@ -78,19 +80,31 @@ class Splines:
 
     def at(self, z: Array) -> tuple[Array, Array, Array]:
         """Values, slopes and bends at z, one place a curve."""
-        m, q = self.z.shape
-        rows = np.arange(m)
+        out = np.empty((3, len(self.z)))
+        _at(self.z, self.l, self.bend, np.asarray(z, dtype=np.float64), out)
+        return out[0], out[1], out[2]
+
+
+@kernel
+def _at(places: Any, values: Any, bends: Any, z: Any, out: Any) -> None:
+    m, q = places.shape
+    for i in range(m):
         if q == 1:
-            return self.l[:, 0], np.zeros(m), np.zeros(m)
-        j = np.clip((self.z <= z[:, None]).sum(axis=1) - 1, 0, q - 2)
-        a, b = self.z[rows, j], self.z[rows, j + 1]
-        fa, fb, ma, mb = self.l[rows, j], self.l[rows, j + 1], self.bend[rows, j], self.bend[rows, j + 1]
+            out[0, i], out[1, i], out[2, i] = values[i, 0], 0.0, 0.0
+            continue
+        j = 0
+        while j < q - 2 and places[i, j + 1] <= z[i]:
+            j += 1
+        a, b = places[i, j], places[i, j + 1]
+        fa, fb, ma, mb = values[i, j], values[i, j + 1], bends[i, j], bends[i, j + 1]
         h = b - a
-        inside = np.clip(z, a, b)
+        inside = min(max(z[i], a), b)
         u, v = (b - inside) / h, (inside - a) / h
         value = u * fa + v * fb + h * h / 6 * ((u**3 - u) * ma + (v**3 - v) * mb)
         slope = (fb - fa) / h + h / 6 * ((3 * v * v - 1) * mb - (3 * u * u - 1) * ma)
         bend = u * ma + v * mb
-        out = z - inside  # beyond the ends
-        rise = np.maximum(bend, 0.0)
-        return value + out * slope + 0.5 * rise * out * out, slope + rise * out, bend
+        beyond = z[i] - inside
+        rise = max(bend, 0.0)
+        out[0, i] = value + beyond * slope + 0.5 * rise * beyond * beyond
+        out[1, i] = slope + rise * beyond
+        out[2, i] = bend
