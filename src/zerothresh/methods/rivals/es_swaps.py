@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,13 +57,14 @@ class ESSwaps(Program):
         missing = min(room.k - S.size, others.size)
         if missing > 0:
             S = np.union1d(S, others[room.rng.subset(others.size, missing)])
-        while S.size and sigma > 1e-300:
+        while S.size:
             others = np.setdiff1d(free, S)
             trial, T = theta.copy(), S
+            usual = float(np.sqrt(np.mean(theta[S] ** 2))) or sigma
+            sigma = sigma if sigma > 1e-12 * usual else float(self.size)  # all is said here: look further away
             swap = others.size > 0 and room.rng.chance(self.swaps)
             if swap:
                 leaving, coming = S[room.rng.integers(S.size)], others[room.rng.integers(others.size)]
-                usual = float(np.sqrt(np.mean(theta[S] ** 2))) or sigma
                 trial[leaving], trial[coming] = 0.0, usual * room.rng.normal(1)
                 T = np.sort(np.append(S[leaving != S], coming))
             else:
@@ -70,7 +72,7 @@ class ESSwaps(Program):
             trial = room.H(trial)
             value = float((yield from room.values([trial])).mean())
             if not swap:
-                sigma *= np.exp(1 / 3 if value < F else -1 / 12)
+                sigma *= math.exp(1 / 3 if value < F else -1 / 12)
             if value <= F:
                 theta, F, S = trial, value, T
                 room.move(theta, F)
