@@ -126,7 +126,8 @@ def test_same_seed_same_bits_and_other_seeds_other_bits(name, problem):
     first, second, other = run(name, problem), run(name, problem), run(name, problem, seed=8)
     assert np.array_equal(first.x, second.x)
     assert first.trace == second.trace
-    if not is_program(name):  # a program may find the very same point
+    by_coordinates = getattr(instance(name), "estimator", None) == "coord" and problem.n == 1  # nothing is drawn
+    if not is_program(name) and not by_coordinates:  # a program may find the very same point
         assert not np.array_equal(first.x_last, other.x_last)
 
 

@@ -33,7 +33,7 @@ class Outside(Program):
     solver: the package: "cma", "scipy", "nlopt", "nevergrad", "pypop7" or "evosax". SciPy is always
         there, the others come with ``pip install zerothresh[peers]``.
     algorithm: the package's own name of one of its algorithms; None: "full" (cma, or "sep"), "Powell"
-        (scipy), "LN_SBPLX" (nlopt), "NGOpt" (nevergrad), "SEPCMAES" (pypop7), "SNES" (evosax).
+        (scipy), "LN_SBPLX" (nlopt), "OnePlusOne" (nevergrad), "SEPCMAES" (pypop7), "SNES" (evosax).
     size: its first step or deviation, about the distance to the solution.
     restarts: begin again from a random point where it gives up.
 

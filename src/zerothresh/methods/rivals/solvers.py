@@ -66,10 +66,10 @@ def nlopt(fun: Fun, start: Start, algorithm: str) -> None:
 
 
 def nevergrad(fun: Fun, start: Start, algorithm: str) -> None:
-    """nevergrad, by the name of one of its optimisers, such as NGOpt or OnePlusOne."""
+    """nevergrad, by the name of one of its optimisers, such as OnePlusOne or NGOpt."""
     library = import_module("nevergrad")
     space = library.p.Array(init=start.x.copy()).set_mutation(sigma=start.size)
-    space.random_state.seed(start.seed % 2**32)
+    space.random_state = np.random.RandomState(start.seed % 2**32)  # noqa: NPY002: it takes no other kind
     tool = library.optimizers.registry[algorithm](space, budget=max(1, min(start.most, 10**7)), num_workers=1)
     for _ in range(start.most):
         candidate = tool.ask()
@@ -111,7 +111,7 @@ SOLVERS: dict[str, tuple[Callable[[Fun, Start, str], None], str]] = {
     "cma": (cma, "full"),
     "scipy": (scipy, "Powell"),
     "nlopt": (nlopt, "LN_SBPLX"),
-    "nevergrad": (nevergrad, "NGOpt"),
+    "nevergrad": (nevergrad, "OnePlusOne"),
     "pypop7": (pypop7, "SEPCMAES"),
     "evosax": (evosax, "SNES"),
 }
