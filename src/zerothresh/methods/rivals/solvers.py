@@ -69,7 +69,7 @@ def nevergrad(fun: Fun, start: Start, algorithm: str) -> None:
     """nevergrad, by the name of one of its optimisers, such as OnePlusOne or NGOpt."""
     library = import_module("nevergrad")
     space = library.p.Array(init=start.x.copy()).set_mutation(sigma=start.size)
-    space.random_state = np.random.RandomState(start.seed % 2**32)  # noqa: NPY002: it takes no other kind
+    space.random_state = np.random.RandomState(start.seed % 2**32)
     tool = library.optimizers.registry[algorithm](space, budget=max(1, min(start.most, 10**7)), num_workers=1)
     for _ in range(start.most):
         candidate = tool.ask()
