@@ -452,7 +452,7 @@ class Descent:
 
     def _pick(self, g: Array) -> Asks:
         """A step that may change the support: to the minimiser of a model, damped until F falls."""
-        room, quasi = self.room, self.quasi
+        quasi = self.quasi
         if not quasi.scaled:
             yield from self._scale(g)
         if self.local is not None:
@@ -553,7 +553,7 @@ class Descent:
 
     def _polish(self, rounds: int) -> Asks:
         """Quasi-Newton steps on the support."""
-        room, quasi = self.room, self.quasi
+        quasi = self.quasi
         S = np.flatnonzero(self.theta)
         old: tuple[Array, Array] | None = None
         for _ in range(rounds):
@@ -624,7 +624,7 @@ class Descent:
 
     def _refine(self, bar: float) -> Asks:
         """Quasi-Newton steps on a support that is on trial, as long as they may still lead below the bar."""
-        room, quasi = self.room, self.quasi
+        quasi = self.quasi
         S = np.flatnonzero(self.theta)
         old: tuple[Array, Array] | None = None
         for _ in range(4):

@@ -1,4 +1,4 @@
-"""Where noise hides every single step: steps that are not judged lead to a support, and a surface to the bottom on it."""
+"""Where noise hides every step: steps that are not judged lead to a support, and a surface to the bottom on it."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ class _Looking:
             else:
                 bent_before = h, b / a
                 h *= min(max(0.3 * a / b, 1e-4), 1000.0)
-        length = h * min(max(a / max(b, 1e-300), 0.3), 30.0 if self.random else 30.0)
+        length = h * min(max(a / max(b, 1e-300), 0.3), 30.0)
         kink = bent > 5 * b + 4 * self.floor and bent > 0.2 * a
         for _ in range(4 if kink else 0):  # how far one has to go until nothing changes any more
             far = yield from self.at(10 * h, -10 * h)
