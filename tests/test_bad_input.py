@@ -119,7 +119,7 @@ def test_a_wrong_hyper_parameter_raises_when_the_object_is_made(make, words):
 
 @pytest.mark.parametrize("name", list(zt.methods()))
 def test_a_budget_too_small_for_one_step_says_how_much_one_step_needs(name):
-    program = issubclass(zt.methods()[name], zt.Program)  # looks first, and may find that a step does not pay
+    program = issubclass(zt.methods()[name], zt.Program) or name == "ada-zoro"  # what a step takes is not known before
     method = instance(name)
     problem = zt.problems.ridge(seed=0)
     with pytest.raises(ValueError, match=r"take a budget of at least (\d+)") as error:

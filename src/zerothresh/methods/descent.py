@@ -553,7 +553,7 @@ class Descent:
 
     def _polish(self, rounds: int) -> Asks:
         """Quasi-Newton steps on the support."""
-        quasi = self.quasi
+        room, quasi = self.room, self.quasi
         S = np.flatnonzero(self.theta)
         old: tuple[Array, Array] | None = None
         for _ in range(rounds):

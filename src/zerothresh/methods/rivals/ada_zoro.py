@@ -51,10 +51,11 @@ class AdaZORO:
     b: how many measurements a non-zero and ln(d/s).
     batch: components a step, drawn without replacement; None: all of them, F itself.
 
-    Reference: Cai, McKenzie, Yin and Zhang, SIAM J. Optim. 2022, Section 4 (adaptive sampling). The
-    published code does not charge for attempts that fail, asks for all measurements again after each, and
-    never uses the old support; its measurements in 1. are 0 off the support, so that they could not tell
-    that it has changed. Here they are full rows.
+    Reference: Cai, McKenzie, Yin and Zhang, SIAM J. Optim. 2022 (adaptive sampling).
+
+    The published code does not charge for attempts that fail, asks for all measurements again after each,
+    and never uses the old support; its measurements in 1. are 0 off the support, so that they could not
+    tell that it has changed. Here they are full rows.
 
     >>> AdaZORO(eta=0.1).s
     1

@@ -30,6 +30,7 @@ class ESSwaps(Program):
 
     Reference: Rechenberg, *Evolutionsstrategie*, 1973 (the rule of a fifth); Kern et al., *Learning
     probability distributions in continuous evolutionary algorithms*, Nat. Comput. 2004 (its exponents).
+
     The swaps are ours.
 
     >>> ESSwaps(size=0.5).swaps

@@ -34,7 +34,7 @@ class RSPGF:
     threshold: hand out H_k(x) instead of x. The iteration itself goes on without it.
 
     Reference: Ghadimi, Lan and Zhang, *Mini-batch stochastic approximation methods for nonconvex
-    stochastic composite optimization*, Math. Program. 2016, Section 4 (RSPGF).
+    stochastic composite optimization*, Math. Program. 2016 (RSPGF).
 
     >>> RSPGF(eta=0.1, lam=0.01).lam
     0.01

@@ -46,8 +46,7 @@ class SARAHPlus:
         leaves, (theta^(t) - theta^(t+1)) / eta. At a sparse optimum the gradient is not 0 off the support,
         so that its square may never fall; that of the step does. Without H_k the two are the same.
 
-    Reference: Nguyen et al., *SARAH*, ICML 2017, Algorithm 2 (SARAH+); left as future work by Yuan et al.,
-    ICLR 2024, who have no H_k in SARAH's listing: see `SARAHSZHT`.
+    Reference: Nguyen et al., *SARAH*, ICML 2017, Algorithm 2 (SARAH+); future work in Yuan et al., ICLR 2024.
 
     >>> SARAHPlus(eta=0.1)
     SARAHPlus(eta=0.1, gamma=0.125, m=100, batch=1, measure='gradient')
@@ -75,16 +74,16 @@ class SARAHPlus:
 
     def plan(self, state: SARAHPlusState, n: int, rng: Stream) -> Probes:
         if state.t == 0:
-            return Probes.gradients(at=[state.theta], of=range(n))  # Alg. 2, l. 3
-        return Probes.gradients(at=[state.theta, state.previous], of=rng.subset(n, self.batch))  # l. 7
+            return Probes.gradients(at=[state.theta], of=range(n))
+        return Probes.gradients(at=[state.theta, state.previous], of=rng.subset(n, self.batch))
 
     def update(self, state: SARAHPlusState, answers: Answers, H: HardThreshold) -> SARAHPlusState:
         theta = state.theta
-        g = answers.mean() if state.t == 0 else answers.difference() + state.gradient  # l. 3 and 8
-        following = H(theta - self.eta * g)  # l. 4 and 9, with H_k
+        g = answers.mean() if state.t == 0 else answers.difference() + state.gradient
+        following = H(theta - self.eta * g)  # SARAH+ has no H_k
         moved = g if self.measure == "gradient" else (theta - following) / self.eta
         now = float(moved @ moved)
         first, t = (now, 1) if state.t == 0 else (state.first, state.t + 1)
-        if (t > 1 and now <= self.gamma * first) or t >= self.m or now == 0.0:  # l. 6
+        if (t > 1 and now <= self.gamma * first) or t >= self.m or now == 0.0:  # SARAH+: the epoch has done its work
             t = 0
         return SARAHPlusState(following, theta, g, first, now, t)

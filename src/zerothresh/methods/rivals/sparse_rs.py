@@ -60,7 +60,7 @@ class SparseRS(Program):
         theta = room.theta0
         F = float((yield from room.values([theta])).mean())
         room.move(theta, F)
-        begun = np.count_nonzero(theta) >= min(room.k, room.free().size)
+        begun = bool(np.count_nonzero(theta) >= min(room.k, room.free().size))
         while room.free().size:
             trial = room.H(self._trial(room, theta))
             value = float((yield from room.values([trial])).mean())

@@ -86,10 +86,10 @@ class ZOAdaMM:
 
     def update(self, state: Moments, answers: Answers, H: HardThreshold) -> Moments:
         g = answers.mean()
-        m = self.beta1 * state.m + (1 - self.beta1) * g  # Alg. 1, l. 4
-        v = self.beta2 * state.v + (1 - self.beta2) * g * g  # l. 5
-        v_hat = np.maximum(state.v_hat, v)  # l. 6
+        m = self.beta1 * state.m + (1 - self.beta1) * g
+        v = self.beta2 * state.v + (1 - self.beta2) * g * g
+        v_hat = np.maximum(state.v_hat, v)
         scale = np.sqrt(v_hat)
         step = np.divide(m, scale, out=np.zeros_like(m), where=scale > 0)  # a coordinate that never moved F stays
-        x = inside(state.x - self.eta * step, H)  # l. 7
+        x = inside(state.x - self.eta * step, H)
         return Moments(handed_out(x, H, self.threshold), x, m, v, v_hat)

@@ -36,7 +36,7 @@ class ZOProxSVRG:
     threshold: hand out H_k(x) instead of x. The iteration itself goes on without it.
 
     Reference: Huang et al., *Faster gradient-free proximal stochastic methods for nonconvex nonsmooth
-    optimization*, AAAI 2019, Algorithm 1.
+    optimization*, AAAI 2019.
 
     >>> ZOProxSVRG(eta=0.1, lam=0.01).estimator
     'coord'

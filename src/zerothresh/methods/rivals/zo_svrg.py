@@ -46,7 +46,7 @@ class ZOSVRG:
     threshold: hand out H_k(x) instead of x. The iteration itself goes on without it.
 
     Reference: Liu et al., *Zeroth-order stochastic variance reduction for nonconvex optimization*,
-    NeurIPS 2018, Algorithm 2 and eq. (4) to (6).
+    NeurIPS 2018.
 
     >>> ZOSVRG(eta=0.1, estimator="coord").estimator
     'coord'
@@ -80,13 +80,13 @@ class ZOSVRG:
     def plan(self, state: Anchored, n: int, rng: Stream) -> Probes:
         own = estimate_of(self.estimator, state.x.size)
         if state.t == self.m:
-            return Probes.gradients(at=[state.x], of=range(n), estimate=own)  # Alg. 2, l. 3
-        i_t = rng.subset(n, self.batch)  # l. 6
+            return Probes.gradients(at=[state.x], of=range(n), estimate=own)
+        i_t = rng.subset(n, self.batch)
         return Probes.gradients(at=[state.x, state.anchor], of=i_t, estimate=own)
 
     def update(self, state: Anchored, answers: Answers, H: HardThreshold) -> Anchored:
         if state.t == self.m:
             return replace(state, anchor=state.x, anchor_gradient=answers.mean(), t=0)
-        v = answers.difference() + state.anchor_gradient  # l. 7: minus at the anchor, not plus
-        x = inside(state.x - self.eta * v, H)  # l. 8
+        v = answers.difference() + state.anchor_gradient  # minus at the anchor: a sign that public code got wrong
+        x = inside(state.x - self.eta * v, H)
         return replace(state, theta=handed_out(x, H, self.threshold), x=x, t=state.t + 1)

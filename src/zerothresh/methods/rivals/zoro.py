@@ -35,9 +35,10 @@ class ZORO:
     batch: components a step, drawn without replacement; None: all of them, F itself.
 
     Reference: Cai, McKenzie, Yin and Zhang, *Zeroth-order regularized optimization (ZORO): approximately
-    sparse gradients and adaptive sampling*, SIAM J. Optim. 2022, Algorithms 1 and 2. The published code
-    asks for F(theta) again with each difference, and keeps one Z for ever; here it is asked for once, and
-    Z is fresh in each step.
+    sparse gradients and adaptive sampling*, SIAM J. Optim. 2022.
+
+    The published code asks for F(theta) again with each difference, and keeps one Z for ever; here it is
+    asked for once, and Z is fresh in each step.
 
     >>> ZORO(eta=0.1, s=5).rows(1000)
     106
