@@ -26,7 +26,7 @@ CLAIMS = {
     "README.md": """
 assert result.support.tolist() == [3, 17, 29]
 assert np.allclose(result.x[result.support], [0.8, 0.5, 0.3], atol=0.01)
-assert result.nfev == 1244 and result.success
+assert result.nfev == 1224 and result.success
 assert np.array_equal(again.x, result.x) and again.trace == result.trace
 assert stopped.status is zt.Status.FAILED and stopped.nfev < 4000
 assert stopped.fun < loss(np.zeros(40))
