@@ -274,8 +274,10 @@ def test_szoht_theory_takes_q_and_eta_from_the_curvatures():
 def test_ht_es_needs_only_the_order_of_values_and_keeps_to_k():
     centre = sparse_centre(10, 2.0, -1.5)
     plain, bent = Bowl(centre), Bowl(centre, transform=lambda v: v**3)
-    one, two = (run(zt.HTES(size=1.0), problem, 2, 2000) for problem in (plain, bent))
-    assert np.array_equal(one.x_last, two.x_last)
+    early = [run(zt.HTES(size=1.0), problem, 2, 250).x_last for problem in (plain, bent)]
+    assert np.array_equal(*early)
+    assert np.abs(early[0] - centre).max() > 1e-3  # on the way
+    one = run(zt.HTES(size=1.0), plain, 2, 2000)
     assert one.fun < 1e-6 * plain.F(np.zeros(10))
     assert np.array_equal(one.support, np.flatnonzero(centre))
     assert max(support.size for support in one.trace.support) <= 2
@@ -347,8 +349,8 @@ def test_grace_finds_the_large_coordinates_with_a_few_questions_each():
     problem = Bowl(centre, a=(centre != 0).astype(float))
     method = zt.GraCe(eta=0.5, s=3, repeats=2)
     result = run(method, problem, 3, 1500)
-    first = result.trace.nfev[0]
-    assert first < 80 < measurements(4.0, 3, d) < d  # not even ln d a coordinate
+    costs = np.diff(result.trace.nfev, prepend=0)
+    assert costs.max() < 48 < measurements(4.0, 3, d) < d  # blocks that are only halved would take twice as many
     assert result.fun < 1e-4 * problem.F(np.zeros(d))
     assert np.array_equal(result.support, np.flatnonzero(centre))
 
