@@ -570,6 +570,20 @@ def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkey
         zt.Outside("cmaa")
 
 
+def test_warnings_of_a_package_are_its_own_and_ours_stay_ours():
+    def noisy(fun):
+        warnings.warn("inside", stacklevel=1)
+        fun([1.0])
+        warnings.warn("inside again", stacklevel=1)
+
+    points = questions(noisy)
+    next(points)
+    with pytest.warns(UserWarning, match="outside"):
+        warnings.warn("outside", stacklevel=1)
+    with pytest.raises(StopIteration):
+        points.send(0.0)
+
+
 def test_outside_solvers_stand_beside_ours_in_a_comparison():
     problem = zt.problems.quadratic(d=6, k_true=2, n=2, condition=3, spread=0.1, seed=1)
     methods = [zt.Outside(), zt.Outside("scipy", "Nelder-Mead"), "auto", zt.SZOHT(eta=0.1), zt.ZOSGD(eta=0.1)]

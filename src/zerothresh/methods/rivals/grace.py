@@ -96,11 +96,14 @@ class GraCe(Program):
         parts = float(self.parts)
         while any(group.size > 2 for group in groups):
             cut = [place for place, group in enumerate(groups) if group.size > 2]
-            signs, blocks = [], []
+            signs: list[Array] = []
+            blocks: list[Indices] = []
             for place in cut:
                 group = groups[place]
-                turned = np.where(room.rng.uniform(group.size) < 0.5, -1.0, 1.0)
-                signs.append(self.mu * turned * np.sign(room.steps_inside(theta, group, self.mu)))
+                turned = self.mu * np.where(room.rng.uniform(group.size) < 0.5, -1.0, 1.0)
+                moved = theta.copy()
+                moved[group] += turned
+                signs.append(np.where(room.inside(moved)[group] == moved[group], turned, -turned))
                 blocks.append(1 + np.arange(group.size) // -(-group.size // int(parts)))
             alone = yield from self._means(room, _moved(theta, groups, cut, signs))
             changed = [i for i in range(len(cut)) if alone[i] != F]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
@@ -133,22 +134,29 @@ def questions(search: Callable[[Callable[[Any], float]], None]) -> Generator[Arr
     def work() -> None:
         outcome: Any = None
         try:
-            search(fun)
+            if told.get() is not None:  # somebody listens
+                search(fun)
         except BaseException as error:
             outcome = error
         asked.put(outcome)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
+    answer = 0.0
     try:
         while True:
-            point = asked.get()
+            with warnings.catch_warnings():  # of the package alone: it works only while we wait here
+                warnings.simplefilter("ignore")
+                told.put(answer)
+                point = asked.get()
             if isinstance(point, BaseException):
                 raise RuntimeError(f"{type(point).__name__}: {point}") from point
             if point is None:
                 return
-            told.put((yield point))
+            answer = yield point
     finally:
         left.set()
-        told.put(None)
-        thread.join(timeout=5.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            told.put(None)
+            thread.join(timeout=5.0)

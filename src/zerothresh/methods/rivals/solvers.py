@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from zerothresh import check
 from zerothresh.methods.base import Array
 
 Fun = Callable[[Any], float]
@@ -27,6 +27,7 @@ class Start:
 
 def cma(fun: Fun, start: Start, algorithm: str) -> None:
     """pycma, with the full covariance matrix or, with "sep", its diagonal."""
+    check.one_of("algorithm (of cma)", algorithm, ("full", "sep"))
     rng = np.random.default_rng(start.seed)
     options = {
         "verbose": -9,
@@ -118,7 +119,6 @@ SOLVERS: dict[str, tuple[Callable[[Fun, Start, str], None], str]] = {
 
 
 def solve(solver: str, algorithm: str, fun: Fun, start: Start) -> None:
-    """Run one of them; what they say on the way is not passed on."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    """Run one of them."""
+    with np.errstate(all="ignore"):
         SOLVERS[solver][0](fun, start, algorithm)
