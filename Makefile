@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run reproduce browser test test-all chaos lint bench queries clean help
+.PHONY: run reproduce browser test test-all chaos lint bench queries methods clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
 	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
@@ -39,6 +39,11 @@ bench: $(READY)  ## the benchmarks, each printing its ratio (queries: a few prob
 queries: $(READY)  ## calls until a goal on all problems, with the search for the paper's best settings: an hour or more
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python benchmarks/queries.py --plot docs/pictures/data-profiles.png --page docs/queries.md
+
+methods: $(READY)  ## calls of every method on six problems (minutes), and the page of all methods from them
+	$(BIN)/pip install -q -e '.[bench,peers]'
+	cd benchmarks && ../$(BIN)/python methods.py
+	$(BIN)/python scripts/make_methods_page.py
 
 clean:  ## remove what the others made
 	rm -rf .venv report .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -50,6 +50,26 @@ METHODS = [
     zt.Index(),
     zt.GuidedSAGA(),
 ]
+OURS = len(METHODS)
+METHODS += [
+    zt.SARAHPlus(0.02, m=6),
+    zt.HZOHT(0.02, within=zt.Ball(2.0)),
+    zt.SZOHTTheory(1.0, 1.0, q=3),
+    zt.HTES(),
+    zt.ZORO(0.02),
+    zt.AdaZORO(0.02),
+    zt.GraCe(0.02, s=2),
+    zt.RSPGF(0.02),
+    zt.ZSCG(2.0),
+    zt.ZOProxSVRG(0.02, m=4),
+    zt.ZOSGD(0.02, threshold=True),
+    zt.ZOSVRG(0.02, m=4, estimator="rand"),
+    zt.ZOSPIDER(0.02, m=4),
+    zt.ZOAdaMM(0.02),
+    zt.SparseRS(),
+    zt.ESSwaps(),
+    zt.Outside("scipy"),
+]
 SPEEDS = (0.0, 0.0002, 0.002)  # seconds a call
 CHUNK = 5
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from zoo import instance
 
 import zerothresh as zt
 
@@ -118,15 +119,15 @@ def test_a_wrong_hyper_parameter_raises_when_the_object_is_made(make, words):
 
 @pytest.mark.parametrize("name", list(zt.methods()))
 def test_a_budget_too_small_for_one_step_says_how_much_one_step_needs(name):
-    program = issubclass(zt.methods()[name], zt.Program)  # looks first, and may find that a step does not pay
-    method = zt.methods()[name]() if program else zt.methods()[name](eta=0.1)
+    program = issubclass(zt.methods()[name], zt.Program) or name == "ada-zoro"  # what a step takes is not known before
+    method = instance(name)
     problem = zt.problems.ridge(seed=0)
     with pytest.raises(ValueError, match=r"take a budget of at least (\d+)") as error:
         zt.minimize(problem, None, 2, budget=10, method=method, seed=0)
     needed = int(str(error.value).split("budget of at least ")[1].split(",")[0])
     result = zt.minimize(problem, None, 2, budget=needed, method=method, seed=0)
     assert result.nit >= (0 if program else 1)
-    assert result.nfev == needed
+    assert result.nfev == needed or (program and result.nfev < needed)  # which may know F at the result by then
     with pytest.raises(ValueError, match="is too small"):
         zt.minimize(problem, None, 2, budget=needed - 1, method=method, seed=0)
 

@@ -28,8 +28,16 @@ def compiled():
 
 
 def test_killed_runs_lose_nothing_repeat_nothing_and_end_the_same(tmp_path):
-    tally = chaos.campaign(len(chaos.METHODS), 3, tmp_path)
+    tally = chaos.campaign(chaos.OURS, 3, tmp_path)
     assert tally.kills > 8
+    assert tally.clean, f"{tally} {tally.words}"
+
+
+@pytest.mark.slow
+def test_so_it_is_with_everybody_elses_methods(tmp_path, monkeypatch):
+    monkeypatch.setattr(chaos, "METHODS", chaos.METHODS[chaos.OURS :])
+    tally = chaos.campaign(3 * len(chaos.METHODS), 4, tmp_path)
+    assert tally.kills > 20
     assert tally.clean, f"{tally} {tally.words}"
 
 

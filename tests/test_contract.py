@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 
 import numpy as np
 import pytest
-from zoo import zoo
+from zoo import RIVALS, instance, zoo
 
 import zerothresh as zt
 from zerothresh.estimate import Answers
-from zerothresh.methods.base import make
+from zerothresh.methods.base import is_sparse
 from zerothresh.plan import Plan
 from zerothresh.problems.common import Array
 from zerothresh.randomness import Stream, key_of
@@ -27,16 +26,14 @@ ESTIMATORS = {
 }
 
 
-def instance(name: str, batch: int = 1) -> zt.Method:
-    """A method with small settings, whatever hyper-parameters it has."""
-    wanted = {"eta": 0.02, "m": 4, "batch": batch, "p": max(2, batch)}
-    parameters = inspect.signature(zt.methods()[name]).parameters
-    return make(name, {key: value for key, value in wanted.items() if key in parameters})
-
-
 def is_program(name: str) -> bool:
     """Whether a method ends when it has found what it wants, and pays for F at the result as it goes."""
     return issubclass(zt.methods()[name], zt.Program)
+
+
+def limit(name: str, d: int) -> int:
+    """The most non-zeros: a method without the l0 constraint says so, and is exempt from this clause alone."""
+    return K if is_sparse(instance(name)) else d
 
 
 def leaves(state: object) -> list[Array]:
@@ -89,7 +86,7 @@ def test_plan_is_repeatable_and_update_leaves_its_input_untouched(name, problem,
         repeated = method.update(state, Answers(other, values), HardThreshold(constraint))
         assert all(map(np.array_equal, leaves(following), leaves(repeated)))
         assert all(map(np.array_equal, leaves(state), before))
-        assert np.count_nonzero(following.theta) <= K
+        assert np.count_nonzero(following.theta) <= limit(name, problem.d)
         state = following
 
 
@@ -117,10 +114,10 @@ def test_iterates_are_sparse_and_the_budget_is_kept_to_the_call(name, problem, e
         )  # fmt: skip
         assert result.status in ((zt.Status.BUDGET, zt.Status.CONVERGED) if is_program(name) else (zt.Status.BUDGET,))
         assert result.nfev == made <= budget
-        assert np.count_nonzero(result.x) <= K
+        assert np.count_nonzero(result.x) <= limit(name, problem.d)
         assert result.fun == pytest.approx(problem.F(result.x), abs=1e-12)
         assert result.trace.nfev[-1] + (0 if is_program(name) else problem.n) <= made
-    assert max(seen) <= K
+    assert max(seen) <= limit(name, problem.d)
 
 
 @methods
@@ -129,7 +126,8 @@ def test_same_seed_same_bits_and_other_seeds_other_bits(name, problem):
     first, second, other = run(name, problem), run(name, problem), run(name, problem, seed=8)
     assert np.array_equal(first.x, second.x)
     assert first.trace == second.trace
-    if not is_program(name):  # a program may find the very same point
+    by_coordinates = getattr(instance(name), "estimator", None) == "coord" and problem.n == 1  # nothing is drawn
+    if not is_program(name) and not by_coordinates:  # a program may find the very same point
         assert not np.array_equal(first.x_last, other.x_last)
 
 
@@ -178,17 +176,12 @@ def test_the_search_moves_with_the_problem(name):
 
     shifted = Translated(plain, 2.0)
     exact = zt.Estimator(q=6, mu=1e-4)
-    options = {"budget": 4000, "method": _with(name, eta=0.5), "estimator": exact, "seed": 0}
+    options = {"budget": 4000, "method": instance(name, eta=0.5), "estimator": exact, "seed": 0}
     start = shifted.shift.copy()
     at_zero = zt.minimize(plain, None, 6 - 1, **options)
     moved = zt.minimize(shifted, start, 6 - 1, **options)
     assert at_zero.fun < 1e-3 * plain.F(np.zeros(6))
     assert moved.fun < 1e-3 * shifted.F(np.zeros(6))
-
-
-def _with(name: str, **options: float) -> zt.Method:
-    made = instance(name)
-    return dataclasses.replace(made, **{key: value for key, value in options.items() if hasattr(made, key)})
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
@@ -204,7 +197,7 @@ def test_calls_and_thresholdings_follow_the_closed_forms(batch):
         "saga-szht": lambda r: n * cost + r * batch * cost,
     }
     for name, calls in steps.items():
-        result = run(name, problem, method=instance(name, batch), budget=2000)
+        result = run(name, problem, method=instance(name, batch=batch, p=p), budget=2000)
         assert len(result.trace) > 3
         assert result.trace.nfev.tolist() == [calls(r) for r in range(1, len(result.trace) + 1)], name
         assert result.trace.nht.tolist() == list(range(1, len(result.trace) + 1)), name
@@ -233,8 +226,10 @@ def test_converges_to_the_enumerated_optimum_of_strongly_convex_problems(name, p
     target = ZOO[problem]
     k = target.d - 1
     exact = zt.Estimator(q=target.d, mu=1e-5)
-    method = _with(name, eta=0.05 if problem in ("ridge", "permuted") else 0.3)
-    result = zt.minimize(target, None, k, budget=40_000, method=method, estimator=exact, seed=2, monitor=target.F)
+    near = problem in ("ridge", "permuted")
+    method = instance(name, eta=0.05 if near else 0.3, radius=3.0 if near else 10.0, q=target.d)
+    budget = min(40_000, 6000 * target.n) if name in RIVALS else 40_000  # many of them ask for F a point at a time
+    result = zt.minimize(target, None, k, budget=budget, method=method, estimator=exact, seed=2, monitor=target.F)
     plain = getattr(target, "problem", target)
     best = plain.F(plain.minimum_on(np.arange(plain.d))) if problem == "translated" else plain.optimum(k)[1]
     start = target.F(np.zeros(target.d))
@@ -243,7 +238,7 @@ def test_converges_to_the_enumerated_optimum_of_strongly_convex_problems(name, p
         assert gap < 0.3  # without variance reduction there is a floor: that is the paper's point
     else:
         assert gap < 1e-2
-    assert result.fun >= best - 1e-9
+    assert result.fun >= best - 1e-9 or not is_sparse(method)  # without the constraint F can be lower
 
 
 def test_a_step_by_hand_is_what_the_engine_does():

@@ -19,7 +19,7 @@ def estimate(problem, theta, estimator, round_=0, components=None, box=None):
     return Answers(plan, problem.values(plan.points(), plan.components))
 
 
-families = pytest.mark.parametrize("family", ["sphere", "orthogonal", "rademacher", "coordinate"])
+families = pytest.mark.parametrize("family", ["sphere", "orthogonal", "rademacher", "coordinate", "gaussian"])
 differences = pytest.mark.parametrize("difference", ["forward", "central"])
 
 
@@ -102,6 +102,21 @@ def test_shared_directions_make_a_difference_vanish_as_the_points_meet():
         plan = Plan(probes, estimator, 5, key=KEY, round=0)
         difference = Answers(plan, problem.values(plan.points(), plan.components)).difference()
         assert (np.abs(difference).max() == 0) == shared
+
+
+def test_a_method_may_set_fields_of_the_estimator_for_a_round():
+    problem, theta = zt.problems.quadratic(d=5, n=2, spread=1.0, seed=1), np.ones(5)
+    given = zt.Estimator(q=2, mu=1e-2, s2=2)
+    own = {"q": 5, "directions": "coordinate", "s2": None, "difference": "central"}
+    probes = Probes.gradients(at=[theta], of=[0, 1], estimate=own)
+    assert probes.calls(given) == 2 * 10
+    plan = Plan(probes, given, 5, key=KEY, round=0)
+    assert (plan.calls, plan.estimator.q, plan.estimator.mu) == (20, 5, 1e-2)
+    answers = Answers(plan, problem.values(plan.points(), plan.components))
+    assert answers.mean() == pytest.approx(problem.gradient(theta), abs=1e-11)
+    joined = probes | Probes.values(at=[theta], of=[1])
+    assert joined.calls(given) == 21
+    assert Probes.gradients(at=[theta], of=[0]).estimator(given) is given
 
 
 def test_the_base_point_is_queried_once_and_gives_the_value():

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
 import zerothresh as zt
+from zerothresh.methods.base import make
 from zerothresh.problems.common import Array, Indices
+
+RIVALS = [name for name, method in zt.methods().items() if ".rivals." in method.__module__]
+SMALL = {
+    "eta": 0.02,
+    "m": 4,
+    "batch": 1,
+    "p": 2,
+    "size": 4.0,
+    "radius": 10.0,
+    "rho_minus": 1.0,
+    "rho_plus": 1.0,
+    "q": 4,
+}
+
+
+def instance(name: str, **options: object) -> zt.Method:
+    """A method with small settings, whatever hyper-parameters it has."""
+    parameters = inspect.signature(zt.methods()[name]).parameters
+    wanted = {key: value for key, value in {**SMALL, **options}.items() if key in parameters}
+    if "batch" in wanted and parameters["batch"].default is None:
+        del wanted["batch"]  # it wants all components
+    return make(name, wanted)
 
 
 class Absolute:

@@ -50,3 +50,22 @@ def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}, not {value!r}{hint}")
+
+
+def share(name: str, value: object, *, what: str = "") -> float:
+    """A number from 0 to below 1."""
+    try:
+        if isinstance(value, (bool, np.bool_, str)):
+            raise TypeError
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number from 0 to below 1{what}, not {value!r}") from None
+    if not 0 <= number < 1:
+        raise ValueError(f"{name} must be from 0 to below 1{what}, not {number!r}")
+    return number
+
+
+def flag(name: str, value: object) -> None:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, not {value!r}")

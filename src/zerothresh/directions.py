@@ -1,4 +1,4 @@
-r"""The direction families of eq. (3): blocks of q unit vectors u_1 .. u_q with E[u u'] = I/d.
+r"""The direction families of eq. (3): blocks of q vectors u_1 .. u_q with E[u u'] = I/d, unit ones but for gaussian.
 
 ========== ==================================================================== =======================
 family     a direction                                                          error at q directions
@@ -7,6 +7,7 @@ sphere     uniform on the unit sphere of a random support of size s2            
 orthogonal the same, but the q directions (d at a time) are orthonormal         (d - q)/q ||g||^2, 0 at q = d
 rademacher random signs / sqrt(s2) on a random support of size s2               (d - 1)/q ||g||^2
 coordinate +-e_j, the j of a block (d at a time) all different                  (d - q)/q ||g||^2, 0 at q = d
+gaussian   normal on a random support of size s2, of length 1 in mean square    (d + 1)/q ||g||^2
 ========== ==================================================================== =======================
 
 A block is a function of (key, round, tag) and is never stored with a run. What is kept while a round
@@ -46,7 +47,7 @@ from zerothresh.randomness import fill_normals
 
 Array = NDArray[np.float64]
 
-FAMILIES = ("sphere", "orthogonal", "rademacher", "coordinate")
+FAMILIES = ("sphere", "orthogonal", "rademacher", "coordinate", "gaussian")
 
 STREAMING = 1 << 20  # dense blocks of more numbers than this are drawn again instead of kept
 _SUPPORTS = 1 << 24  # added to a tag, the next purpose: the stream that chooses supports
@@ -86,11 +87,14 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
             fill_normals(values.reshape(-1), *stream)
         if family == "orthogonal":
             orthonormal_pieces(values, d, s2)
-        normalise(values)
+        if family == "gaussian":
+            values *= s2**-0.5
+        else:
+            normalise(values)
         return SparseBlock(d, indices, values)
     # Streamed orthonormal blocks come from a Cholesky factor of the Gram matrix, which is as good as
     # Gram-Schmidt only while the raw vectors are far from dependent: d >= 8 q.
-    if q * d > STREAMING and (family != "orthogonal" or d >= 8 * q):
+    if q * d > STREAMING and family != "gaussian" and (family != "orthogonal" or d >= 8 * q):
         return StreamedBlock(family, q, d, stream)
     dense = np.empty((q, d))
     if family == "rademacher":
@@ -99,6 +103,8 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
         fill_normals(dense.reshape(-1), *stream)
     if family == "orthogonal":
         orthonormal(dense, d)
+    elif family == "gaussian":
+        dense *= d**-0.5
     else:
         normalise(dense)
     return DenseBlock(dense)

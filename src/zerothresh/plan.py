@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ class Estimator:
     mu: smoothing radius, the length of a step; as small as the noise of the function allows.
     s2: size of the random support of a direction, at most d; None: d.
     difference: "forward" (the paper's) or "central".
-    directions: "orthogonal" (default), "sphere" (the paper's), "rademacher" or "coordinate".
+    directions: "orthogonal" (default), "sphere" (the paper's), "gaussian" (which are not normalised),
+        "rademacher" or "coordinate".
     shared: use the same directions for the two estimates inside a difference of VR-SZHT or
         SARAH-SZHT. The paper does not say; with independent ones the difference does not vanish as
         the two points meet.
@@ -139,7 +140,8 @@ class Probes:
     Each request is a product: every one of the points with every one of the components. ``moves``
     asks for values at many points around one, without holding them; ``pairs`` for values of
     component ``pair_components[r]`` at row r. ``notes`` keeps what ``plan`` drew and ``update`` has
-    to know.
+    to know. ``estimate`` are fields of the `Estimator` that a method sets itself in this round, such as a
+    number of directions q that grows.
     """
 
     points: tuple[Array, ...] = ()
@@ -150,11 +152,19 @@ class Probes:
     moves: Moves | None = None
     pairs: Array | None = None
     pair_components: Indices = field(default_factory=lambda: _NONE)
+    estimate: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
-    def gradients(at: Sequence[Array], of: Sequence[int] | Indices | range, **notes: Any) -> Probes:
+    def gradients(
+        at: Sequence[Array],
+        of: Sequence[int] | Indices | range,
+        *,
+        estimate: Mapping[str, Any] | None = None,
+        **notes: Any,
+    ) -> Probes:
         """Estimates of the gradients of the components ``of`` at the points ``at``."""
-        return Probes(points=tuple(at), components=np.asarray(of, dtype=np.int64), notes=notes)
+        of = np.asarray(of, dtype=np.int64)
+        return Probes(points=tuple(at), components=of, notes=notes, estimate=estimate or {})
 
     @staticmethod
     def values(at: Sequence[Array], of: Sequence[int] | Indices | range, **notes: Any) -> Probes:
@@ -172,6 +182,7 @@ class Probes:
             second.value_points,
             second.value_components,
             {**self.notes, **other.notes},
+            estimate={**self.estimate, **other.estimate},
         )
 
     @staticmethod
@@ -189,10 +200,19 @@ class Probes:
     def calls(self, estimator: Estimator) -> int:
         """How many calls of f_i the answer costs."""
         gradients = len(self.points) * len(self.components)
-        calls = gradients * estimator.calls + len(self.value_points) * len(self.value_components)
+        calls = gradients * self.estimator(estimator).calls + len(self.value_points) * len(self.value_components)
         if self.moves is not None:
             calls += self.moves.count * len(self.moves.components)
         return calls + len(self.pair_components)
+
+    def estimator(self, given: Estimator) -> Estimator:
+        """The estimator of this round: the given one, with what the method sets itself."""
+        return _changed(given, tuple(self.estimate.items())) if self.estimate else given
+
+
+@lru_cache(256)
+def _changed(estimator: Estimator, fields: tuple[tuple[str, Any], ...]) -> Estimator:
+    return replace(estimator, **dict(fields))
 
 
 @dataclass(frozen=True)
@@ -256,7 +276,7 @@ class Plan:
         box: Box | None = None,
         buffers: Buffers | None = None,
     ) -> None:
-        self.probes, self.estimator, self.d = probes, estimator, d
+        self.probes, self.estimator, self.d = probes, probes.estimator(estimator), d
         self.key, self.round, self.box, self._buffers = key, round, box, buffers
         self.calls = probes.calls(estimator)
         self._components: Indices | None = None

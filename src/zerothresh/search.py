@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.estimate import Answers
-from zerothresh.methods.base import Method
+from zerothresh.methods.base import Method, is_sparse
 from zerothresh.methods.program import Program, Setting
 from zerothresh.plan import Buffers, Estimator, Plan, Probes
 from zerothresh.randomness import Stream
@@ -41,6 +41,10 @@ class Task:
     def d(self) -> int:
         """The dimension."""
         return self.theta0.size
+
+    def holds(self, x: Array) -> bool:
+        """Whether x may be the result; of a method without the l0 constraint, bounds alone are asked."""
+        return self.constraint.holds(x) if is_sparse(self.method) else self.constraint.within_bounds(x)
 
 
 class Search(NamedTuple):
@@ -90,9 +94,11 @@ def advance(task: Task, search: Search, plan: Plan, values: Array) -> Search:
         recent = value if recent is None else recent + 0.1 * (value - recent)
         if complete:
             fun = value if point is state.theta else fun
-            if (best_fun is None or value < best_fun) and task.constraint.holds(point):
+            if (best_fun is None or value < best_fun) and task.holds(point):
                 best_x, best_fun = point, value
     stepped = H.count > 0  # an epoch's anchor is not a step
+    if not is_sparse(task.method):
+        stepped = state.theta is not search.state.theta
     if isinstance(task.method, Program):
         stepped = state.theta is not search.state.theta  # and a point on trial is none
         fun = state.fun
@@ -140,7 +146,7 @@ def known(task: Task, search: Search, point: Array, value: float) -> Search:
     """Take note that F(point) = value."""
     if point is search.state.theta:
         search = search._replace(fun=value)
-    if (search.best_fun is None or value < search.best_fun) and task.constraint.holds(point):
+    if (search.best_fun is None or value < search.best_fun) and task.holds(point):
         search = search._replace(best_x=point, best_fun=value)
     return search
 

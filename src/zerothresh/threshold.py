@@ -126,8 +126,11 @@ class Constraint:
         support = np.flatnonzero(x)
         places = support if self.groups is None else np.unique(self.groups[support])
         size = places.size if not self._forced.size else np.union1d(places, self._forced).size
-        inside = self.box is None or bool(((x >= self.box.low) & (x <= self.box.high)).all())
-        return bool(size <= self.k) and inside
+        return bool(size <= self.k) and self.within_bounds(x)
+
+    def within_bounds(self, x: Array) -> bool:
+        """Whether x keeps the bounds, whatever its support."""
+        return self.box is None or bool(((x >= self.box.low) & (x <= self.box.high)).all())
 
     def project(self, v: Array) -> Array:
         """The nearest point of the set; read-only."""

@@ -99,4 +99,5 @@ def _label(method: Any) -> str:
         method = method[0]
     if isinstance(method, type):
         return next((name for name, known in methods().items() if known is method), method.__name__)
-    return name_of(method)
+    own = getattr(method, "label", None)  # one class may stand for several methods
+    return own if isinstance(own, str) else name_of(method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from zerothresh.methods.base import register
 from zerothresh.methods.descent import Descent
@@ -21,6 +22,10 @@ class Auto(Program):
     >>> Auto()
     Auto()
     """
+
+    solves: ClassVar[str] = "any F, l0"
+    queries: ClassVar[str] = "those of the parts that it chooses"
+    memory: ClassVar[str] = "1 a call, and that of its parts"
 
     def search(self, room: Room) -> Asks:
         seen = yield from look(room)

@@ -40,6 +40,11 @@ class Method(Protocol):
         """The next state. ``H`` is the hard thresholding H_k; each use counts as one #NHT."""
 
 
+def is_sparse(method: Any) -> bool:
+    """Whether a method's iterates keep the l0 constraint; one that does not says ``sparse = False``."""
+    return bool(getattr(method, "sparse", True))
+
+
 @dataclasses.dataclass(frozen=True)
 class Iterate:
     """The state of a method without memory."""
@@ -67,11 +72,16 @@ def register(name: str) -> Callable[[M], M]:
     return add
 
 
-_FIRST = ("auto", "fgzoht", "szoht", "pm-szht", "p-saga-szht", "saga-szht", "lsvrg-szht", "vr-szht", "sarah-szht")
+_FIRST = (
+    *("auto", "fgzoht", "szoht", "pm-szht", "p-saga-szht", "saga-szht", "lsvrg-szht", "vr-szht", "sarah-szht"),
+    *("niht", "htp", "index", "guided-saga"),  # the parts of auto
+    *("sarah-plus", "hzo-ht", "szoht-theory", "ht-es", "zoro", "ada-zoro", "grace", "rspgf", "zscg", "zo-prox-svrg"),
+    *("zo-sgd", "zo-svrg", "zo-spider", "zo-adamm", "sparse-rs", "es-swaps", "outside"),
+)
 
 
 def methods() -> dict[str, type]:
-    """All methods by name: the default, the paper's, then the others as they were registered."""
+    """All methods by name: the default, the paper's, our own, the state of the art, then others as registered."""
     return {name: _registered[name] for name in dict.fromkeys((*_FIRST, *_registered)) if name in _registered}
 
 

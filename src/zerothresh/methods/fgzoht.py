@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from zerothresh import check
 from zerothresh.estimate import Answers
@@ -28,6 +29,10 @@ class FGZOHT:
     >>> FGZOHT(eta=0.1)
     FGZOHT(eta=0.1)
     """
+
+    solves: ClassVar[str] = "smooth, l0"
+    queries: ClassVar[str] = "n (q + 1)"
+    memory: ClassVar[str] = "d"
 
     eta: float
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,10 @@ class GuidedSAGA(Program):
     >>> GuidedSAGA()
     GuidedSAGA()
     """
+
+    solves: ClassVar[str] = "smooth finite sum, l0"
+    queries: ClassVar[str] = "n (d + 1) once, then 3 or 4"
+    memory: ClassVar[str] = "1 a call + n d"
 
     def search(self, room: Room) -> Asks:
         seen = yield from look(room)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from zerothresh import check
 from zerothresh.methods.base import register
@@ -26,6 +27,10 @@ class HTP(Program):
     >>> HTP()
     HTP(exchanges=6)
     """
+
+    solves: ClassVar[str] = "smooth, l0"
+    queries: ClassVar[str] = "n d for a support, n (k + 1) on it"
+    memory: ClassVar[str] = "1 a call + d^2"
 
     exchanges: int = 6
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,10 @@ class Index(Program):
     >>> Index()
     Index()
     """
+
+    solves: ClassVar[str] = "f_i of a few projections of theta, l0"
+    queries: ClassVar[str] = "d + 2 a component once, then 1 to 5 a component"
+    memory: ClassVar[str] = "1 a call + n d"
 
     def search(self, room: Room) -> Asks:
         seen = yield from look(room)

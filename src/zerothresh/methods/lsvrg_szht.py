@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from zerothresh.methods import pm_szht
 from zerothresh.methods.base import register
@@ -27,6 +28,10 @@ class LSVRGSZHT:
     >>> LSVRGSZHT(eta=0.1).law
     AllOrNothing(p=1.0)
     """
+
+    solves: ClassVar[str] = "smooth finite sum, l0"
+    queries: ClassVar[str] = "n (q + 1) at a refresh (chance p/n), else batch (q + 1)"
+    memory: ClassVar[str] = "n (q + 2) + d"
 
     eta: float
     p: float = 1.0

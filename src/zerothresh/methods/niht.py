@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,10 @@ class NIHT(Program):
     >>> NIHT(step="bb")
     NIHT(step='bb', momentum=False)
     """
+
+    solves: ClassVar[str] = "smooth, l0"
+    queries: ClassVar[str] = "n (d + 2); less with a small budget"
+    memory: ClassVar[str] = "1 a call + d"
 
     step: str = "exact"
     momentum: bool = False

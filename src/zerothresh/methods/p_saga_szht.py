@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from zerothresh.methods import pm_szht
 from zerothresh.methods.base import register
@@ -25,6 +26,10 @@ class PSAGASZHT:
     >>> PSAGASZHT(eta=0.1, p=2).law
     FixedSize(p=2)
     """
+
+    solves: ClassVar[str] = "smooth finite sum, l0"
+    queries: ClassVar[str] = "n (q + 1) once, then p (q + 1)"
+    memory: ClassVar[str] = "n (q + 2) + d"
 
     eta: float
     p: int = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -88,6 +88,10 @@ class PMSZHT:
     >>> PMSZHT(eta=0.1, law=FixedSize(3))
     PMSZHT(eta=0.1, law=FixedSize(p=3), batch=1)
     """
+
+    solves: ClassVar[str] = "smooth finite sum, l0"
+    queries: ClassVar[str] = "n (q + 1) once, then q + 1 for each component of the step or of J"
+    memory: ClassVar[str] = "n (q + 2) + d"
 
     eta: float
     law: Law = field(default_factory=FixedSize)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from zerothresh.methods import pm_szht
 from zerothresh.methods.base import register
@@ -24,6 +25,10 @@ class SAGASZHT:
     >>> SAGASZHT(eta=0.1).law
     FixedSize(p=1)
     """
+
+    solves: ClassVar[str] = "smooth finite sum, l0"
+    queries: ClassVar[str] = "n (q + 1) once, then batch (q + 1)"
+    memory: ClassVar[str] = "n (q + 2) + d"
 
     eta: float
     batch: int = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,6 +47,10 @@ class SARAHSZHT:
     >>> SARAHSZHT(eta=0.1, m=5)
     SARAHSZHT(eta=0.1, m=5, batch=1, output='last')
     """
+
+    solves: ClassVar[str] = "smooth finite sum, l0"
+    queries: ClassVar[str] = "n (q + 1) an epoch, then 2 batch (q + 1)"
+    memory: ClassVar[str] = "4 d"
 
     eta: float
     m: int = 10

@@ -31,6 +31,9 @@ class SZOHT:
     1
     """
 
+    solves: ClassVar[str] = "smooth, l0"
+    queries: ClassVar[str] = "batch (q + 1)"
+    memory: ClassVar[str] = "d"
     has_floor: ClassVar[bool] = True  # with a constant eta it ends at a distance from the optimum
 
     eta: float

@@ -1,0 +1,616 @@
+"""The rivals: each on a problem where its theory holds, and a test that fails if its idea is taken out."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from zoo import RIVALS, instance
+
+import zerothresh as zt
+from zerothresh.estimate import Answers
+from zerothresh.methods.base import is_sparse
+from zerothresh.methods.rivals.cosamp import cosamp
+from zerothresh.methods.rivals.outside import questions
+from zerothresh.methods.rivals.solvers import SOLVERS
+from zerothresh.methods.rivals.zoro import measurements
+from zerothresh.plan import Plan
+from zerothresh.randomness import Stream, key_of
+from zerothresh.threshold import Constraint, HardThreshold, hard_threshold
+
+KEY = key_of(1)
+rivals = pytest.mark.parametrize("name", RIVALS)
+thresholded = pytest.mark.parametrize(
+    "name", ["zo-sgd", "zo-svrg", "zo-spider", "zo-adamm", "rspgf", "zscg", "zo-prox-svrg"]
+)
+
+
+class Bowl:
+    """F(x) = scale/2 sum_j a_j (x_j - c_j)^2, as n equal components or, with a spread, as n different ones."""
+
+    def __init__(self, c, a=1.0, n=1, spread=0.0, scale=1.0, transform=lambda v: v):
+        self.c, self.d, self.n = np.asarray(c, float), len(c), n
+        self.a = np.broadcast_to(np.asarray(a, float), self.c.shape)
+        shifts = np.random.default_rng(5).standard_normal((n, self.d))
+        self.shifts = spread * (shifts - shifts.mean(axis=0))
+        self.scale, self.transform = scale, transform
+        self.calls = 0
+
+    def values(self, points, components):
+        self.calls += len(points)
+        off = points - self.c - self.shifts[components]
+        return self.transform(0.5 * self.scale * (self.a * off**2).sum(axis=1))
+
+    def F(self, x):
+        return float(self.values(np.repeat(x[None], self.n, axis=0), np.arange(self.n)).mean())
+
+    def gradient(self, x):
+        return self.scale * self.a * (x - self.c)
+
+
+def sparse_centre(d, *values):
+    c = np.zeros(d)
+    c[np.random.default_rng(2).choice(d, len(values), replace=False)] = values
+    return c
+
+
+def run(method, problem, k, budget, *, q=5, mu=1e-5, directions="orthogonal", seed=0, **options):
+    estimator = zt.Estimator(q=q, mu=mu, directions=directions)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # k = d
+        return zt.minimize(problem, None, k, budget=budget, method=method, estimator=estimator, seed=seed, **options)
+
+
+def rounds(method, problem, k, count, estimator, theta=None):
+    """States and probes of the first rounds, by hand."""
+    state = method.init(np.zeros(problem.d) if theta is None else theta)
+    H = HardThreshold(Constraint(problem.d, k))
+    for number in range(count):
+        probes = method.plan(state, problem.n, Stream(1, number, key=KEY))
+        plan = Plan(probes, estimator, problem.d, key=KEY, round=number)
+        state = method.update(state, Answers(plan, problem.values(plan.points(), plan.components)), H)
+        yield state, plan
+
+
+# What all of them share.
+
+
+@rivals
+def test_killed_between_and_within_rounds_it_ends_the_same_and_asks_nothing_twice(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda run: run.folder.name == "run")
+    problem, whole = zt.problems.ridge(n=4, d=6, seed=1), []
+
+    def optimizer(folder=None):
+        options = {"estimator": zt.Estimator(q=3, mu=1e-3), "seed": 3, "run": folder, "fsync": "never"}
+        return zt.Optimizer(6, 2, n=4, budget=240, method=instance(name), **options)
+
+    def answer(opt, asked, part=None):
+        batch = opt.ask()[:part]
+        asked += [(x.tobytes(), i) for x, i in zip(batch.points, batch.components.tolist(), strict=True)]
+        opt.tell(batch, problem.values(np.ascontiguousarray(batch.points), batch.components))
+
+    def through(opt, asked):
+        with opt:
+            while not opt.done:
+                answer(opt, asked)
+            return opt.result()
+
+    reference = through(optimizer(), whole)
+    assert reference.nfev == len(whole) <= 240
+    asked, number = [], 0
+    with optimizer(tmp_path / "run") as opt:
+        while not opt.done:
+            if number % 9 in (1, 5):  # before a round, and in the middle of one
+                if number % 9 == 5:
+                    answer(opt, asked, max(1, len(opt.ask()) // 2))
+                copy, rest = tmp_path / "copy", []
+                shutil.copytree(tmp_path / "run", copy)
+                again = through(optimizer(copy), rest)
+                assert asked + rest == whole
+                assert np.array_equal(again.x, reference.x)
+                assert (again.fun, again.nfev, again.nht) == (reference.fun, reference.nfev, reference.nht)
+                assert again.trace == reference.trace
+                shutil.rmtree(copy)
+            if not opt.done:
+                answer(opt, asked)
+            number += 1
+    assert asked == whole
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_calls_follow_the_closed_forms(batch):
+    n, d, q, m = 4, 6, 3, 5
+    problem, cost = zt.problems.ridge(n=n, d=d, seed=1), q + 1
+    epochs = lambda r: -(-r // m)
+    forms = {
+        "zo-sgd": lambda r: batch * cost * r,
+        "zo-adamm": lambda r: batch * cost * r,
+        "rspgf": lambda r: batch * cost * r,
+        "szoht-theory": lambda r: batch * cost * r,
+        "zscg": lambda r: n * cost * r,
+        "zo-svrg": lambda r: epochs(r) * n * cost + 2 * batch * cost * r,
+        "zo-prox-svrg": lambda r: 2 * d * (epochs(r) * n + 2 * batch * r),
+        "zo-spider": lambda r: 2 * d * (epochs(r) * n + 2 * batch * (r - epochs(r))),
+        "zoro": lambda r: n * (measurements(4.0, 5, d) + 1) * r,
+        "ht-es": lambda r: 2 * 4 * n * r,  # 2 + ceil(ln 6) pairs
+    }
+    for name, calls in forms.items():
+        method = instance(name, batch=batch, m=m, q=q)
+        result = run(method, problem, 3, 900, q=q)
+        assert len(result.trace) > 5
+        assert result.trace.nfev.tolist() == [calls(r) for r in range(1, result.nit + 1)], name
+        assert result.nht == (result.nit if is_sparse(method) else 0)
+    for estimator, calls in {"rand": 2, "ave": cost, "coord": 2 * d}.items():
+        result = run(instance("zo-svrg", m=m, estimator=estimator), problem, 3, 900, q=q)
+        assert result.trace.nfev[0] == (n + 2) * calls
+
+
+@thresholded
+def test_a_final_threshold_changes_what_is_handed_out_and_nothing_else(name):
+    problem = zt.problems.ridge(n=4, d=6, seed=1)
+    assert not is_sparse(instance(name))
+    assert is_sparse(instance(name, threshold=True))
+    dense, sparse = (run(instance(name, threshold=t), problem, 2, 600) for t in (False, True))
+    assert np.count_nonzero(dense.x_last) > 2
+    assert np.array_equal(sparse.x_last, hard_threshold(dense.x_last, 2))
+    assert sparse.fun == pytest.approx(problem.F(sparse.x))
+    assert np.count_nonzero(sparse.x) <= 2
+    assert (dense.nht, sparse.nht) == (0, sparse.nit)
+    assert sparse.trace.nfev.tolist() == dense.trace.nfev.tolist()
+
+
+@rivals
+def test_bounds_hold_at_every_queried_point(name):
+    problem = zt.problems.ridge(n=4, d=6, seed=1)
+    low, high = -0.2 * np.arange(6), np.full(6, 0.3)
+
+    class Checked:
+        n, d = problem.n, problem.d
+
+        def values(self, points, components):
+            assert (points >= low).all()
+            assert (points <= high).all()
+            return problem.values(points, components)
+
+    result = run(instance(name), Checked(), 3, 500, bounds=(low, high), exclude=[5])
+    assert result.success
+    assert result.nit > 0
+    assert result.x_last[5] == 0
+
+
+# Hard thresholding, values only.
+
+
+def test_sarah_plus_ends_an_epoch_when_the_square_of_the_gradient_has_fallen_enough():
+    problem = Bowl(sparse_centre(8, 2.0, -1.0), a=np.linspace(0.5, 1.0, 8), n=5, spread=0.2)
+    method = zt.SARAHPlus(eta=0.3, gamma=0.125, m=200)
+    lengths, t, before = [], 0, None
+    for state, plan in rounds(method, problem, 8, 300, zt.Estimator(q=8, mu=1e-5)):
+        full = len(plan.probes.components) == 5
+        if full and before is not None:
+            lengths.append(t)
+            assert before.now <= 0.125 * before.first  # it ended because the square had fallen
+        elif before is not None and t > 1:
+            assert before.now > 0.125 * before.first  # and not before
+        t = 1 if full else t + 1
+        before = state
+    assert len(lengths) > 5
+    assert max(lengths) < 60 < method.m
+    assert len(set(lengths)) > 1  # SARAH's are all the same
+    result = run(method, problem, 8, 8000, q=8)
+    best = problem.F(problem.c)
+    assert result.fun - best < 1e-8 * (problem.F(np.zeros(8)) - best)
+
+
+def test_sarah_plus_by_the_step_ends_epochs_where_the_gradient_stays_large_off_the_support():
+    problem = Bowl([3.0, 2.0, 1.5, 1.5, 1.5, 1.5], n=4, spread=0.1)
+    counts = {}
+    for measure in ("gradient", "step"):
+        method = zt.SARAHPlus(eta=0.3, m=10_000, measure=measure)
+        states = list(rounds(method, problem, 2, 200, zt.Estimator(q=6, mu=1e-5)))
+        counts[measure] = sum(len(plan.probes.components) == 4 for _, plan in states)
+    assert counts["gradient"] == 1
+    assert counts["step"] > 5
+
+
+def test_hzo_ht_grows_q_and_with_it_the_system_error_vanishes():
+    problem = Bowl([3.0, -2.0, 1.0, 0.8, -0.6, 0.5, 0.4, 0.3, 0.2, 0.1])  # the optimum is not stationary
+    best = problem.F(hard_threshold(problem.c, 2))
+    growing = zt.HZOHT(eta=0.3, tau=10, omega=0.9)
+    gaps = {}
+    for method in (growing, zt.HZOHT(eta=0.3, tau=10, omega=1.0)):
+        result = run(method, problem, 2, 12_000, q=1, directions="sphere", monitor=problem.F)
+        gaps[method.omega] = float(np.mean(result.trace.fun[-5:])) - best
+    assert gaps[0.9] < 0.1 * gaps[1.0]
+    result = run(growing, problem, 2, 12_000, q=1)
+    assert np.diff(result.trace.nfev, prepend=0).tolist() == [growing.directions(t) + 1 for t in range(result.nit)]
+    assert growing.directions(20) == int(np.ceil(10 / 0.9**20))
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_hzo_ht_projects_in_two_steps_onto_further_constraints(norm):
+    problem = Bowl([3.0, -2.5, 1.0, 0.5, 0.0, 0.0])
+    ball = zt.Ball(2.0, norm)
+    result = run(zt.HZOHT(eta=0.3, tau=6, omega=0.99, within=ball), problem, 2, 4000, q=6)
+    size = np.linalg.norm(result.x_last, 1 if norm == "l1" else 2)
+    assert size == pytest.approx(2.0, abs=1e-9)
+    assert result.support.tolist() == [0, 1]
+    assert result.x == pytest.approx(ball.project(hard_threshold(problem.c, 2)), abs=2e-3)
+    rng = np.random.default_rng(0)
+    for _ in range(200):  # the projection is the nearest point of the ball
+        v, other = 3 * rng.standard_normal((2, 5))
+        inside = other * min(1.0, 2.0 / np.linalg.norm(other, 1 if norm == "l1" else 2))
+        nearest = ball.project(v)
+        assert np.linalg.norm(nearest, 1 if norm == "l1" else 2) <= 2 + 1e-12
+        assert np.linalg.norm(v - nearest) <= np.linalg.norm(v - inside) + 1e-12
+
+
+def test_szoht_theory_takes_q_and_eta_from_the_curvatures():
+    method = zt.SZOHTTheory(rho_minus=1.0, rho_plus=2.0, k_star=1)
+    d, k, s, s2, kappa2 = 20, 4, 9, 20, 4.0  # s = 2 k + k*
+    inner = 2 * np.sqrt(9 * kappa2 * (9 * kappa2 - 1) + 0.5 - 0.5 + 1.5 * (d - 1) / (s2 - 1))
+    q = int(np.ceil(16 * d * (s2 - 1) * kappa2 / ((s2 + 2) * (d - 1)) * (18 * kappa2 - 1 + inner)))
+    assert method.directions(d) == q
+    error = 2 * d / (q * (s2 + 2)) * ((s - 1) * (s2 - 1) / (d - 1) + 3) + 2
+    assert method.eta(d, k) == pytest.approx(1 / ((4 * error + 1) * 4))
+    assert zt.SZOHTTheory(1.0, 2.0, k_star=1, s2=1).directions(d) == int(np.ceil(8 * 4 * 20 / np.sqrt(21)))
+    method, problem = zt.SZOHTTheory(1.0, 1.0, k_star=1), Bowl(sparse_centre(6, 1.0))
+    result = run(method, problem, 3, 40_000, directions="sphere")
+    assert result.trace.nfev[0] == method.directions(6) + 1
+    assert result.fun < 1e-6 * problem.F(np.zeros(6))
+    # in other units all is the same run: eta is not a number that somebody chose
+    other = Bowl(problem.c, scale=64.0)
+    again = run(zt.SZOHTTheory(64.0, 64.0, k_star=1), other, 3, 40_000, directions="sphere")
+    assert again.x_last == pytest.approx(result.x_last, rel=1e-6)
+    assert method.eta(6, 3) > 3 * zt.SZOHTTheory(1.0, 2.0).eta(6, 3)  # and shorter where curvatures differ more
+
+
+def test_ht_es_needs_only_the_order_of_values_and_keeps_to_k():
+    centre = sparse_centre(10, 2.0, -1.5)
+    plain, bent = Bowl(centre), Bowl(centre, transform=lambda v: v**3)
+    early = [run(zt.HTES(size=1.0), problem, 2, 250).x_last for problem in (plain, bent)]
+    assert np.array_equal(*early)
+    assert np.abs(early[0] - centre).max() > 1e-3  # on the way
+    one = run(zt.HTES(size=1.0), plain, 2, 2000)
+    assert one.fun < 1e-6 * plain.F(np.zeros(10))
+    assert np.array_equal(one.support, np.flatnonzero(centre))
+    assert max(support.size for support in one.trace.support) <= 2
+
+
+# Sparse gradients by compressed sensing.
+
+
+def test_cosamp_recovers_sparse_vectors_from_few_signs():
+    rng, failures = np.random.default_rng(0), 0
+    for _ in range(50):
+        A = rng.choice([-1.0, 1.0], (measurements(4.0, 4, 120), 120)) / np.sqrt(120)
+        g = np.zeros(120)
+        g[rng.choice(120, 4, replace=False)] = rng.standard_normal(4)
+        failures += not np.allclose(cosamp(A, A @ g, 4), g, atol=1e-8)
+    assert len(A) < 60
+    assert failures <= 2
+
+
+def test_zoro_recovers_a_sparse_gradient_from_fewer_values_than_coordinates():
+    problem = Bowl(sparse_centre(200, 3.0, -2.0, 1.0), a=(sparse_centre(200, 1, 1, 1) != 0).astype(float))
+    method = zt.ZORO(eta=0.5, s=3)
+    (state, plan), *_ = rounds(method, problem, 3, 1, zt.Estimator(q=2, mu=1e-6))
+    assert plan.calls == measurements(4.0, 3, 200) + 1 < 60
+    assert state.theta == pytest.approx(-0.5 * problem.gradient(np.zeros(200)), abs=1e-4)
+    result = run(method, problem, 3, 1500, mu=1e-6)
+    assert result.fun < 1e-6 * problem.F(np.zeros(200))
+    averaged = run(zt.FGZOHT(eta=0.5 * 52 / 200), problem, 3, 1500, q=50, mu=1e-6)  # the same values, not recovered
+    assert averaged.fun > 1e3 * result.fun
+
+
+def test_ada_zoro_learns_the_sparsity_uses_old_measurements_and_tries_the_last_support_first():
+    centre = sparse_centre(200, 3.0, -2.0, 1.0, 1.5)
+    problem = Bowl(centre, a=(centre != 0).astype(float))
+    method = zt.AdaZORO(eta=0.4, s=1, phi=1e-3)
+    calls, found = 0, []
+    for state, plan in rounds(method, problem, 4, 40, zt.Estimator(q=2, mu=1e-6)):
+        calls += plan.calls
+        if not state.y.size:  # a step has been made
+            found.append((calls, state.s, state.support.tolist()))
+            calls = 0
+    s = found[0][1]
+    assert 4 <= s <= 8
+    assert found[0][0] == measurements(4.0, s, 200) + 1  # all attempts together: nothing was asked for twice
+    assert set(np.flatnonzero(centre)) <= set(found[0][2])
+    assert [cost for cost, _, _ in found[1:12]] == [2 * s + 1] * 11  # the support stays: 2 s values are enough
+    result = run(method, problem, 4, 1200, mu=1e-6)
+    assert result.fun < 1e-6 * problem.F(np.zeros(200))
+
+
+def test_ada_zoro_notices_that_the_support_of_the_gradient_has_moved():
+    class Moving(Bowl):  # at first only coordinate 0 has a slope, beyond 1 only coordinate 7
+        def values(self, points, components):
+            x = points
+            return np.where(x[:, 0] < 1, -x[:, 0], -1 + 1e-9 * x[:, 0]) + np.where(x[:, 0] < 1, 0, -3.0 * x[:, 7])
+
+    found = [
+        s.support.tolist()
+        for s, _ in rounds(zt.AdaZORO(eta=0.6), Moving(np.zeros(60)), 4, 8, zt.Estimator(mu=1e-6))
+        if not s.y.size
+    ]
+    assert found[0] == [0]
+    assert 7 in found[-1]
+
+
+def test_grace_finds_the_large_coordinates_with_a_few_questions_each():
+    d = 3000
+    centre = sparse_centre(d, 3.0, -2.0, 1.0)
+    problem = Bowl(centre, a=(centre != 0).astype(float))
+    method = zt.GraCe(eta=0.5, s=3, repeats=2)
+    result = run(method, problem, 3, 1500)
+    costs = np.diff(result.trace.nfev, prepend=0)
+    assert costs.max() < 48 < measurements(4.0, 3, d) < d  # blocks that are only halved would take twice as many
+    assert result.fun < 1e-4 * problem.F(np.zeros(d))
+    assert np.array_equal(result.support, np.flatnonzero(centre))
+
+
+# l1 relaxations.
+
+
+def test_rspgf_solves_the_l1_problem_with_gaussian_directions():
+    problem = Bowl([2.0, -1.0, 0.3, 0.1, -0.2, 0.0])
+    result = run(zt.RSPGF(eta=0.03, lam=0.5), problem, 6, 8000, q=24)
+    assert result.x_last == pytest.approx([1.5, -0.5, 0, 0, 0, 0], abs=0.1)
+    assert np.count_nonzero(result.x_last) < 5  # the proximal step makes zeros
+    _, plan = next(rounds(zt.RSPGF(eta=0.1), problem, 6, 1, zt.Estimator(q=50, mu=1e-3)))
+    lengths = np.linalg.norm(plan.points()[1:], axis=1) / 1e-3
+    assert lengths.std() > 0.1  # not on a sphere
+    assert np.mean(lengths**2) == pytest.approx(1, abs=0.4)
+
+
+def test_zscg_stays_in_the_l1_ball_and_finds_its_best_point():
+    problem = Bowl([2.0, -1.0, 0.3, 0.1, -0.2, 0.0])
+    best = zt.Ball(1.5, "l1").project(problem.c)
+    sizes = []
+    result = run(zt.ZSCG(radius=1.5), problem, 6, 20_000, q=6, callback=lambda p: sizes.append(np.abs(p.x).sum()))
+    assert max(sizes) <= 1.5 + 1e-9
+    assert result.fun - problem.F(best) < 1e-2 * (problem.F(np.zeros(6)) - problem.F(best))
+    first = next(rounds(zt.ZSCG(radius=1.5), problem, 6, 1, zt.Estimator(q=60, mu=1e-6)))[0]
+    assert first.theta.tolist() == [1.5, 0, 0, 0, 0, 0]  # a vertex: one coordinate, where the slope is largest
+
+
+def test_zo_prox_svrg_reaches_the_l1_solution_that_sampling_alone_does_not():
+    problem = Bowl([2.0, -1.0, 0.3, 0.1, -0.2, 0.0], n=8, spread=1.0)
+    solution = np.array([1.5, -0.5, 0, 0, 0, 0])
+    exact = run(zt.ZOProxSVRG(eta=0.3, lam=0.5, m=16), problem, 6, 12_000)
+    assert exact.x_last == pytest.approx(solution, abs=1e-6)
+    gauss = run(zt.ZOProxSVRG(eta=0.05, lam=0.5, m=4, estimator="gauss"), problem, 6, 30_000, q=60)
+    assert gauss.x_last == pytest.approx(solution, abs=0.1)
+    sampled = run(zt.RSPGF(eta=0.3, lam=0.5), problem, 6, 12_000, q=12)
+    assert np.abs(sampled.x_last - solution).max() > 1e-2
+
+
+# No sparsity.
+
+
+def drift(method, **options):
+    """How far a method goes from the optimum of a sum of different components."""
+    problem = Bowl([2.0, -1.0, 0.5, 0.0], n=6, spread=1.0)
+    states = rounds(method, problem, 4, 30, zt.Estimator(q=4, mu=1e-6), theta=problem.c.copy())
+    return max(float(np.abs(state.theta - problem.c).max()) for state, _ in states)
+
+
+def test_zo_sgd_steps_by_one_component_and_is_not_sparse():
+    problem = Bowl([2.0, -1.0, 0.5, 0.25])
+    result = run(zt.ZOSGD(eta=0.3), problem, 1, 2000, q=4)
+    assert result.x == pytest.approx(problem.c, abs=1e-4)
+    assert result.fun < 1e-6
+    assert drift(zt.ZOSGD(eta=0.1)) > 0.05  # it samples, and has nothing against the noise of that
+    _, plan = next(rounds(zt.ZOSGD(eta=0.1), Bowl(np.ones(4), n=6), 4, 1, zt.Estimator(q=4)))
+    assert (plan.calls, len(plan.probes.components)) == (5, 1)
+
+
+@pytest.mark.parametrize("estimator", ["rand", "ave", "coord"])
+def test_zo_svrg_stays_at_the_optimum_whatever_component_it_draws(estimator):
+    method = zt.ZOSVRG(eta=0.1, m=5, estimator=estimator)
+    assert drift(method) < (2e-2 if estimator == "rand" else 1e-3)  # a control variate of the wrong sign: 0.5
+    problem = Bowl([2.0, -1.0, 0.5, 0.0], n=6, spread=1.0)
+    best = problem.F(problem.c)
+    result = run(
+        zt.ZOSVRG(eta=0.05 if estimator == "rand" else 0.2, m=12, estimator=estimator), problem, 4, 12_000, q=4
+    )
+    assert result.fun - best < (1e-4 if estimator == "rand" else 1e-6) * (problem.F(np.zeros(4)) - best)
+
+
+def test_zo_spider_keeps_the_gradient_by_recursion_and_its_steps_short_if_wanted():
+    assert drift(zt.ZOSPIDER(eta=0.1, m=10)) < 1e-3
+    problem = Bowl([2.0, -1.0, 0.5, 0.0], n=6, spread=1.0)
+    best = problem.F(problem.c)
+    result = run(zt.ZOSPIDER(eta=0.3, m=12), problem, 4, 12_000)
+    assert result.fun - best < 1e-10 * (problem.F(np.zeros(4)) - best)
+    steps, last = [], np.zeros(4)
+    for state, _ in rounds(zt.ZOSPIDER(eta=0.3, m=5, length=0.01), problem, 4, 30, zt.Estimator(mu=1e-5)):
+        steps.append(np.linalg.norm(state.theta - last))
+        last = state.theta
+    assert steps == pytest.approx([0.01] * 30)  # SPIDER as first published: far from the optimum all steps are as long
+
+
+def test_zo_adamm_has_momentum_and_a_scale_of_its_own_for_each_coordinate():
+    scaled = [Bowl([1.0, 1.0, 1.0], a=[1.0, 100.0, 0.01], scale=s) for s in (1.0, 1024.0)]
+    one, two = (run(zt.ZOAdaMM(eta=0.02), problem, 3, 4000, q=3, mu=1e-6) for problem in scaled)
+    assert one.x_last == pytest.approx([1, 1, 1], abs=0.05)  # eta = 0.02 is too small for a hundredth, not for AdaMM
+    assert two.x_last == pytest.approx(one.x_last, rel=1e-5)
+    states = [state for state, _ in rounds(zt.ZOAdaMM(eta=0.02), scaled[0], 3, 40, zt.Estimator(q=3, mu=1e-6))]
+    assert np.abs(states[0].theta) == pytest.approx(0.02 * 0.1 / np.sqrt(0.7) * np.ones(3), rel=1e-3)
+    assert np.linalg.norm(states[5].m) > np.linalg.norm(states[0].m)  # it gathers speed
+    assert all((b.v_hat >= a.v_hat).all() for a, b in pairwise(states))
+    assert any((b.v < b.v_hat).any() for b in states)
+
+
+# Search without gradients.
+
+
+def test_sparse_rs_exchanges_less_and_less_and_finds_the_best_corners():
+    d, k = 30, 10
+    gain = np.linspace(-1, 1, d)
+
+    class Corners:
+        n = 1
+
+        def __init__(self):
+            self.d, self.seen = d, []
+
+        def values(self, points, components):
+            self.seen += [point.copy() for point in points]
+            return -(points * gain).sum(axis=1)
+
+    problem = Corners()
+    result = run(zt.SparseRS(size=1.0, values="corners", redraw=0.0), problem, k, 3000)
+    best = np.sort(np.abs(gain))[-k:].sum()
+    assert -result.fun == pytest.approx(best, rel=0.02)
+    assert set(np.abs(result.x[result.support])) == {1.0}
+    current, exchanged = problem.seen[1], []
+    for trial in problem.seen[2:-1]:
+        exchanged.append(np.count_nonzero((current != 0) & (trial == 0)))
+        if (trial * gain).sum() > (current * gain).sum():
+            current = trial
+    early, late = exchanged[:10], exchanged[-500:]
+    assert min(early) == 4  # 0.8 k / 2
+    assert set(late) == {1}
+    assert sorted(set(exchanged), reverse=True) == [4, 2, 1]
+
+
+def test_es_swaps_leaves_a_wrong_support_and_adapts_its_steps():
+    problem = Bowl(sparse_centre(12, 2.0, -1.5, 1.0))
+    wrong = np.setdiff1d(np.arange(12), np.flatnonzero(problem.c))[:3]
+    start = np.zeros(12)
+    start[wrong] = 1.0
+    options = {"budget": 4000, "seed": 0}
+    with_swaps = zt.minimize(problem, start, 3, method=zt.ESSwaps(size=1.0), **options)
+    without = zt.minimize(problem, start, 3, method=zt.ESSwaps(size=1.0, swaps=0.0), **options)
+    assert np.array_equal(with_swaps.support, np.flatnonzero(problem.c))
+    assert with_swaps.fun < 1e-9  # a step of fixed size would stop near 1e-1
+    assert set(without.support) <= set(wrong)
+    assert without.fun > 1
+
+
+# Other packages.
+
+installed = pytest.mark.parametrize(
+    "solver",
+    [
+        pytest.param(
+            solver,
+            marks=[
+                pytest.mark.skipif(find_spec(solver) is None, reason="not installed"),
+                *([pytest.mark.slow] if solver == "evosax" else []),  # compiles for most of a minute
+            ],
+        )
+        for solver in SOLVERS
+    ],
+)
+
+
+@installed
+@pytest.mark.filterwarnings("ignore")
+def test_an_outside_solver_gets_sparse_points_is_counted_exactly_and_repeats_itself(solver):
+    centre = sparse_centre(6, 2.0, -1.0)
+    points = []
+
+    class Watched(Bowl):
+        def values(self, given, components):
+            points.extend(given.copy())
+            return super().values(given, components)
+
+    import_module(solver)  # some draw when they are imported
+    results = []
+    before = np.random.mtrand._rand.get_state()[1].copy()
+    for budget in (700, 701, 700):
+        problem = Watched(centre, n=2)
+        points.clear()
+        results.append(zt.minimize(problem, None, 2, budget=budget, method=zt.Outside(solver), seed=1))
+        assert results[-1].nfev == problem.calls == len(points)
+        assert budget - 4 < results[-1].nfev <= budget  # n = 2 calls a value, and F at the result is known
+        assert all(np.count_nonzero(point) <= 2 for point in points)
+    assert np.array_equal(np.random.mtrand._rand.get_state()[1], before)  # nobody's global generator is touched
+    assert np.array_equal(results[0].x, results[2].x)
+    assert results[0].trace == results[2].trace
+    assert results[0].fun < 0.2 * Bowl(centre).F(np.zeros(6))
+
+
+@installed
+@pytest.mark.filterwarnings("ignore")
+def test_an_outside_solver_goes_on_where_it_was_stopped(solver, tmp_path):
+    problem = Bowl(sparse_centre(6, 2.0, -1.0), n=2)
+    whole = zt.minimize(problem, None, 2, budget=300, method=zt.Outside(solver), seed=1)
+
+    def optimizer():
+        return zt.Optimizer(6, 2, n=2, budget=300, method=zt.Outside(solver), seed=1, run=tmp_path / "run")
+
+    with optimizer() as opt:
+        for _ in range(40):
+            batch = opt.ask()
+            opt.tell(batch, problem.values(batch.points, batch.components))
+    with optimizer() as opt:
+        assert opt.nfev == 80
+        while not opt.done:
+            batch = opt.ask()
+            opt.tell(batch, problem.values(batch.points, batch.components))
+    assert np.array_equal(opt.result().x, whole.x)
+    assert opt.result().trace == whole.trace
+    assert opt.result().nfev == whole.nfev
+
+
+def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkeypatch):
+    monkeypatch.setattr(sys.modules[zt.Outside.__module__], "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"needs the package cma, .* pip install 'zerothresh\[peers\]'"):
+        zt.Outside("cma")
+    with pytest.raises(ValueError, match=r"solver must be one of 'cma', .* not 'cmaa'; did you mean 'cma'"):
+        zt.Outside("cmaa")
+
+
+def test_warnings_of_a_package_are_its_own_and_ours_stay_ours():
+    def noisy(fun):
+        warnings.warn("inside", stacklevel=1)
+        fun([1.0])
+        warnings.warn("inside again", stacklevel=1)
+
+    points = questions(noisy)
+    next(points)
+    with pytest.warns(UserWarning, match="outside"):
+        warnings.warn("outside", stacklevel=1)
+    with pytest.raises(StopIteration):
+        points.send(0.0)
+
+
+def test_outside_solvers_stand_beside_ours_in_a_comparison():
+    problem = zt.problems.quadratic(d=6, k_true=2, n=2, condition=3, spread=0.1, seed=1)
+    methods = [zt.Outside(), zt.Outside("scipy", "Nelder-Mead"), "auto", zt.SZOHT(eta=0.1), zt.ZOSGD(eta=0.1)]
+    found = zt.compare(problem, methods, 2, budget=400, runs=2, seed=0)
+    names = [row["method"] for row in found.rows()]
+    assert set(names) == {"scipy", "scipy Nelder-Mead", "auto", "szoht", "zo-sgd"}
+
+
+def test_an_error_inside_a_solver_is_told_and_one_that_nobody_listens_to_ends():
+    def wrong(fun):
+        fun([1.0])
+        raise KeyError("inside")
+
+    points = questions(wrong)
+    next(points)
+    with pytest.raises(RuntimeError, match="KeyError: 'inside'"):
+        points.send(0.0)
+    ended = []
+
+    def endless(fun):
+        try:
+            while True:
+                fun([1.0])
+        finally:
+            ended.append(True)
+
+    points = questions(endless)
+    next(points)
+    points.close()
+    assert ended == [True]
