@@ -1,4 +1,8 @@
-"""SZOHT with the number of directions and the learning rate that its theory asks for."""
+"""SZOHT with the number of directions and the learning rate that its theory asks for.
+
+The formulas are those of `zt.theory`, which stands above the methods and cannot be imported here; a test holds
+them to it.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,8 @@ def _error(d: int, q: int, s: int, s2: int) -> float:
 
 def _directions(d: int, k_star: int, kappa: float, s2: int) -> int:
     """The least q for which there is a k that the theory allows."""
-    if s2 == 1:
-        return math.ceil(8 * kappa**2 * d / math.sqrt(d / k_star + 1))
+    if s2 == 1:  # see "szoht-q-s2-1" in docs/theory.md
+        raise ValueError("the theory's number of directions for s2 = 1 is never enough: set q, or another s2")
     inner = 9 * kappa**2 * (9 * kappa**2 - 1) + 0.5 - 1 / (2 * k_star) + 1.5 * (d - 1) / (k_star * (s2 - 1))
     factor = 16 * d * (s2 - 1) * k_star * kappa**2 / ((s2 + 2) * (d - 1))
     return math.ceil(factor * (18 * kappa**2 - 1 + 2 * math.sqrt(inner)))
