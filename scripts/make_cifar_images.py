@@ -34,9 +34,7 @@ def main() -> None:
     if not np.array_equal(table.target[ids], said):
         raise SystemExit("an image is not of the class that the paper says")
     target = told.out / "cifar10_paper40.npz"
-    np.savez_compressed(
-        target, images=table.data[ids], labels=said.astype(np.uint8), ids=ids.astype(np.uint16)
-    )
+    np.savez_compressed(target, images=table.data[ids], labels=said.astype(np.uint8), ids=ids.astype(np.uint16))
     print(f"{target.name}: {len(ids)} images, {target.stat().st_size:,} bytes")
 
 

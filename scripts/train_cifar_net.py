@@ -1,7 +1,7 @@
 """Train the small net that comes with the package, and write it as ONNX with its model card.
 
     pip install -e '.[attack]' 'torch==2.13.0' onnx
-    python scripts/train_cifar_net.py --cifar10 <archive or folder> [--epochs 14] [--seed 0] [--out <folder>]
+    python scripts/train_cifar_net.py --cifar10 <archive or folder> [--epochs 12] [--seed 0] [--out <folder>]
 
 The shape is that of Carlini's small convnet, narrower: two pairs of 3 x 3 convolutions, each followed by
 a maximum over 2 x 2, and two hidden layers. Batch norm is there while training, and is folded into the
@@ -11,7 +11,6 @@ weights afterwards. Input: (images, 3, 32, 32), values in [-0.5, 0.5]. Output: l
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from torch.nn import functional
 import zerothresh as zt
 
 OUT = Path(__file__).parents[1] / "src" / "zerothresh" / "attack" / "nets"
-WIDTH, HIDDEN, BATCH = (24, 48), 64, 250
+WIDTH, HIDDEN, BATCH = (16, 48), 64, 250
 
 
 def convolution(inputs: int, outputs: int) -> list[nn.Module]:
@@ -70,17 +69,16 @@ def augment(images: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
     rows = torch.randint(0, 7, (count, 1), generator=chance) + torch.arange(32)
     columns = torch.randint(0, 7, (count, 1), generator=chance) + torch.arange(32)
     which = torch.arange(count)[:, None, None]
-    return padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    shifted = padded.permute(0, 2, 3, 1)[which, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    return shifted.contiguous(memory_format=torch.channels_last)  # the faster order on a processor
 
 
 @torch.inference_mode()
 def accuracy(net: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
     """The share of images that are classified rightly."""
     net.eval()
-    right = sum(
-        int((net(images[at : at + 1000]).argmax(1) == labels[at : at + 1000]).sum()) for at in range(0, len(images), 1000)
-    )
-    return right / len(images)
+    guessed = torch.cat([net(some).argmax(1) for some in images.split(1000)])
+    return float((guessed == labels).float().mean())
 
 
 def train(net: nn.Sequential, path: str, epochs: int, seed: int) -> float:
@@ -102,7 +100,8 @@ def train(net: nn.Sequential, path: str, epochs: int, seed: int) -> float:
             optimiser.step()
             schedule.step()
         score = accuracy(net, test_images, test_labels)
-        print(f"epoch {epoch}/{epochs}: {100 * score:.2f} % of the test set, {time.perf_counter() - began:.0f} s", flush=True)
+        seconds = time.perf_counter() - began
+        print(f"epoch {epoch}/{epochs}: {100 * score:.2f} % of the test set, {seconds:.0f} s", flush=True)
     return score
 
 
@@ -173,7 +172,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cifar10", required=True, help="an archive or a folder, as load_cifar10 takes it")
-    parser.add_argument("--epochs", type=int, default=14)
+    parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT)
@@ -181,14 +180,14 @@ def main() -> None:
     torch.set_num_threads(told.threads)
     torch.manual_seed(told.seed)
     began = time.perf_counter()
-    net = build()
+    net = build().to(memory_format=torch.channels_last)
     train(net, told.cifar10, told.epochs, told.seed)
     minutes = (time.perf_counter() - began) / 60
     net.eval()
     model = to_onnx(net)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     images, labels = tensors(told.cifar10, "test")
-    scores = np.concatenate([session.run(None, {"images": images[at : at + 1000].numpy()})[0] for at in range(0, 10000, 1000)])
+    scores = np.concatenate([session.run(None, {"images": some.numpy()})[0] for some in images.split(1000)])
     right = scores.argmax(1) == labels.numpy()
     ids = [(name, id) for name, some in zt.datasets.cifar10.PAPER_IDS.items() for id in some]
     wrong = [f"{name} {id} ({zt.datasets.cifar10.CLASSES[scores[id].argmax()]})" for name, id in ids if not right[id]]
@@ -205,10 +204,12 @@ def main() -> None:
         "minutes": minutes,
         "threads": told.threads,
         "accuracy": 100 * right.mean(),
-        "paper": f"{len(ids) - len(wrong)} of 40".replace(" of 40", ""),
+        "paper": len(ids) - len(wrong),
         "wrong": ", ".join(wrong) or "none",
     }
-    helper.set_model_props(model, {"card": json.dumps({name: str(fact) for name, fact in facts.items()})})
+    # What `zerothresh attack` has to know of a net: its value range, what its scores are, and the classes.
+    classes = ",".join(zt.datasets.cifar10.CLASSES)
+    helper.set_model_props(model, {"bounds": "-0.5 0.5", "scores": "log-probabilities", "classes": classes})
     told.out.mkdir(parents=True, exist_ok=True)
     onnx.save(model, told.out / "cifar10_small.onnx")
     (told.out / "README.md").write_text(CARD.format(**facts), encoding="utf-8")

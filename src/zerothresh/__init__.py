@@ -4,7 +4,7 @@ Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when
 ask for values f_i(theta).
 """
 
-from zerothresh import datasets, plot, problems
+from zerothresh import attack, datasets, plot, problems
 from zerothresh.asktell import Optimizer
 from zerothresh.batch import Batch
 from zerothresh.comparison import Comparison, compare
@@ -71,6 +71,7 @@ __all__ = [
     "Status",
     "Trace",
     "__version__",
+    "attack",
     "compare",
     "datasets",
     "hard_threshold",
