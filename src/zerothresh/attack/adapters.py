@@ -10,49 +10,66 @@ import numpy as np
 from zerothresh.attack.classifier import Classifier, Images
 
 
+class Net:
+    """A net in an ONNX file, run by onnxruntime; sent to another process, it is opened there again."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        self.path, self.threads = path, threads
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ImportError("a net in an ONNX file needs onnxruntime: pip install 'zerothresh[attack]'") from None
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = self.threads
+        try:
+            self.session = onnxruntime.InferenceSession(str(self.path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's own, in a module without a public name
+            words = str(error).splitlines()[0]
+            raise ValueError(f"{self.path} is no net that onnxruntime can read: {words}") from None
+        self.given = self.session.get_inputs()[0]
+        self.wanted = {"tensor(float)": np.float32, "tensor(double)": np.float64}.get(self.given.type)
+
+    def __call__(self, images: Images) -> Any:
+        return self.session.run(None, {self.given.name: images.astype(self.wanted, copy=False)})[0]
+
+    def __getstate__(self) -> tuple[Path, int]:
+        return self.path, self.threads
+
+    def __setstate__(self, state: tuple[Path, int]) -> None:
+        self.path, self.threads = state
+        self._open()
+
+
 def onnx(path: Path, *, threads: int = 1) -> Classifier:
-    """A net in an ONNX file, run by onnxruntime.
+    """A net in an ONNX file.
 
     The metadata of the file may say what the net cannot: ``bounds`` ("-0.5 0.5"), ``scores`` and
     ``classes`` ("cat,dog").
     """
-    try:
-        import onnxruntime
-    except ImportError:
-        raise ImportError("a net in an ONNX file needs onnxruntime: pip install 'zerothresh[attack]'") from None
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = threads
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has its own exceptions, in a module without a public name
-        raise ValueError(f"{path} is no net that onnxruntime can read: {str(error).splitlines()[0]}") from None
-    given, *more = session.get_inputs()
-    if more:
-        raise ValueError(f"{path} takes {1 + len(more)} inputs; a classifier takes one, a batch of images")
-    sizes = tuple(given.shape[1:])
-    shape = sizes if all(isinstance(size, int) for size in sizes) else None
-    fixed = given.shape[0] if isinstance(given.shape[0], int) else None
-    wanted = {"tensor(float)": np.float32, "tensor(double)": np.float64}.get(given.type)
-    if wanted is None:
-        raise ValueError(f"{path} takes {given.type}; a classifier takes float or double")
-    facts = session.get_modelmeta().custom_metadata_map
-    classes = tuple(facts["classes"].split(",")) if "classes" in facts else None
+    net = Net(path, threads)
+    inputs = net.session.get_inputs()
+    if len(inputs) > 1:
+        raise ValueError(f"{path} takes {len(inputs)} inputs; a classifier takes one, a batch of images")
+    if net.wanted is None:
+        raise ValueError(f"{path} takes {net.given.type}; a classifier takes float or double")
+    count, *sizes = net.given.shape
+    shape = tuple(sizes) if all(isinstance(size, int) for size in sizes) else None
+    facts = net.session.get_modelmeta().custom_metadata_map
     bounds = tuple(float(word) for word in facts["bounds"].split()) if "bounds" in facts else None
-
-    def predict(images: Images) -> Any:
-        return session.run(None, {given.name: images.astype(wanted, copy=False)})[0]
-
     return Classifier(
-        predict,
+        net,
         bounds=None if bounds is None else (bounds[0], bounds[1]),
         shape=shape,
         layout=layout_of(shape),
         scores=facts.get("scores"),
-        classes=classes,
+        classes=tuple(facts["classes"].split(",")) if "classes" in facts else None,
         name=path.name,
-        batch=fixed or 256,
+        batch=count if isinstance(count, int) else 256,
     )
 
 

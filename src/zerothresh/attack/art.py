@@ -15,7 +15,8 @@ try:
     from art.estimators.estimator import BaseEstimator
 except ImportError:
     raise ImportError(
-        "ZeroThreshAttack is an attack of the Adversarial Robustness Toolbox: pip install adversarial-robustness-toolbox"
+        "ZeroThreshAttack is an attack of the Adversarial Robustness Toolbox: pip install "
+        "adversarial-robustness-toolbox"
     ) from None
 
 

@@ -103,7 +103,7 @@ def stack(images: Any, classifier: Classifier, *, layout: str | None, bounds: tu
     if array.min() < low or array.max() > high:
         raise ValueError(
             f"images have values from {array.min():g} to {array.max():g}, outside of the value range [{low:g}, "
-            f"{high:g}]{'' if bounds else ' of the classifier'}: scale them as the classifier wants them, or pass bounds"
+            f"{high:g}]{'' if bounds else ' of the classifier'}: scale them as the classifier wants, or pass bounds"
         )
     flat = np.ascontiguousarray(array.reshape(len(array), -1), dtype=np.float32)
     return Stack(np.clip(flat, low, high), shape, order, given, limits, declared is not None)

@@ -13,7 +13,6 @@ from zerothresh.attack.universal import Attacked
 
 Picture = NDArray[Any]
 _GREY = "#5a6475"
-_MOST = 10  # images in a row
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,13 @@ class Row:
 def shown(stack: Any, flat: NDArray[Any]) -> NDArray[np.float64]:
     """Flat images as pictures with values from 0 to 1."""
     low, high = stack.bounds
-    return np.clip((stack.pictures(np.asarray(flat, float)) - low) / (high - low), 0.0, 1.0)
+    return np.asarray(np.clip((stack.pictures(np.asarray(flat, float)) - low) / (high - low), 0.0, 1.0))
 
 
 def perturbation(stack: Any, theta: NDArray[np.float64]) -> NDArray[np.float64]:
     """The perturbation as a picture: grey where it is 0, brighter where it adds, darker where it takes away."""
     scale = float(np.abs(theta).max(initial=0.0)) or 1.0
-    return np.clip(0.5 + 0.5 * stack.pictures(theta[None] / scale)[0], 0.0, 1.0)
+    return np.asarray(np.clip(0.5 + 0.5 * stack.pictures(theta[None] / scale)[0], 0.0, 1.0))
 
 
 def names_of(classes: Sequence[str] | None, labels: NDArray[np.int64]) -> list[str]:
@@ -46,9 +45,9 @@ def names_of(classes: Sequence[str] | None, labels: NDArray[np.int64]) -> list[s
     return [str(label) if not classes else short.get(classes[label], classes[label]) for label in labels.tolist()]
 
 
-def rows_of(found: Attacked, name: str, most: int = _MOST) -> list[Row]:
-    """An attack as rows: the images as they are, and attacked."""
-    held, classes, some = found.stack, found.classifier.classes, slice(0, most)
+def rows_of(found: Attacked, name: str, some: slice = slice(0, 10)) -> list[Row]:
+    """Some images of an attack as rows: as they are, and attacked."""
+    held, classes = found.stack, found.classifier.classes
     wrong = (~found.right[some]).tolist()
     before, after = names_of(classes, found.before[some]), names_of(classes, found.after[some])
     plain = [False] * len(before)
@@ -100,7 +99,7 @@ def draw(rows: Sequence[Row], heads: Sequence[str] = ()) -> Any:
                 axis.set_xlabel("θ", fontsize=8.5, labelpad=2)
                 continue
             bold, grey = row.bold[column - 1], row.grey[column - 1]
-            style = {"fontweight": "bold", "color": "#b3261e"} if bold else {"color": _GREY if grey else "black"}
+            style: Any = {"fontweight": "bold", "color": "#b3261e"} if bold else {"color": _GREY if grey else "black"}
             words = f"({row.words[column - 1]})" if grey else row.words[column - 1]
             axis.set_xlabel(words, fontsize=8.5, labelpad=2, **style)
             if line == 0 and heads:

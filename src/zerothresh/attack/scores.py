@@ -36,7 +36,7 @@ def table(scores: Any, count: int) -> Array:
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise BadScores(
-            f"the classifier returned {numbers[row, column]} as the score of class {column} for image {row} of the batch"
+            f"the classifier returned {numbers[row, column]} as the score of class {column} for image {row} of a batch"
         )
     return np.maximum(numbers, _LEAST)
 

@@ -57,7 +57,7 @@ class Attacked:
     @property
     def perturbation(self) -> NDArray[np.float64]:
         """In the layout of the images."""
-        return self.stack.to_user(self.theta[None])[0]
+        return np.asarray(self.stack.to_user(self.theta[None])[0])
 
     @property
     def images(self) -> NDArray[np.float32]:
@@ -154,8 +154,8 @@ def universal(
     true = labels_for(labels, held.n)
     if budget < 2 * held.n + 1:
         raise ValueError(
-            f"budget = {budget} is too small: {held.n} queries tell which of the {held.n} images are right as they are, "
-            f"{held.n} what the attack did, and the search needs some too"
+            f"budget = {budget} is too small: {held.n} queries tell which images are right as they are, {held.n} "
+            f" what the attack did, and the search needs some too"
         )
     whole = Universal(model, held, true)
     clean = model(whole.attacked(np.zeros((1, held.d)), np.arange(held.n)))
