@@ -70,10 +70,11 @@ def draw(rows: Sequence[Row], heads: Sequence[str] = ()) -> Any:
     from matplotlib.figure import Figure
 
     columns = 1 + max(len(row.images) for row in rows)
-    figure = Figure(figsize=(0.95 * columns + 0.6, 1.3 * len(rows) + 0.35), dpi=110)
+    height = 1.27 * len(rows) + 0.5
+    figure = Figure(figsize=(0.95 * columns + 0.6, height), dpi=110)
     grid = figure.add_gridspec(
-        len(rows), columns, left=0.075, right=0.995, top=1 - 0.32 / (1.3 * len(rows) + 0.35), bottom=0.02,
-        wspace=0.06, hspace=0.42,
+        len(rows), columns, left=0.075, right=0.995, top=1 - 0.25 / height, bottom=0.25 / height,
+        wspace=0.06, hspace=0.3,
     )  # fmt: skip
     for line, row in enumerate(rows):
         pictures = [row.first, *row.images]

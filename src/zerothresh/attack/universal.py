@@ -12,6 +12,7 @@ from zerothresh import check
 from zerothresh.attack.classifier import Classifier, wrap
 from zerothresh.attack.few_pixel import FewPixel
 from zerothresh.attack.images import Stack, labels_for, stack
+from zerothresh.attack.looks import Looks
 from zerothresh.attack.problem import Universal
 from zerothresh.engine import minimize
 from zerothresh.result import Result
@@ -126,7 +127,8 @@ def universal(
     labels: the true class of each image.
     k: the most pixels (or channels of pixels) that are changed.
     budget: the most queries: a query is one image that the classifier sees. All are in it, also the n that
-        tell which images are right as they are, and the n that tell what the attack did in the end.
+        tell which images are right as they are, and the n that tell what the attack did in the end (with
+        ``retries``, 2n are kept for each of these looks).
     granularity: "pixel", all channels of k pixels; "channel", k single numbers, as the paper counts.
     targeted: a class (or one an image) that the images shall be taken for; None: any wrong class will do.
     bounds: the value range of a pixel, (low, high), unless the classifier says it.
@@ -152,13 +154,9 @@ def universal(
     model = wrap(classifier, bounds=bounds, scores=scores)
     held = stack(images, model, layout=layout, bounds=bounds)
     true = labels_for(labels, held.n)
-    if budget < 2 * held.n + 1:
-        raise ValueError(
-            f"budget = {budget} is too small: {held.n} queries tell which images are right as they are, {held.n} "
-            f" what the attack did, and the search needs some too"
-        )
     whole = Universal(model, held, true)
-    clean = model(whole.attacked(np.zeros((1, held.d)), np.arange(held.n)))
+    looks = Looks(whole, budget, search.get("retries", 0), search.get("backoff", 0.1))
+    clean = looks.before(search.get("run"))
     labels_for(labels, held.n, clean.shape[1])
     targets = None if targeted is None else labels_for(targeted, held.n, clean.shape[1], "targeted")
     before = np.asarray(clean.argmax(axis=1))
@@ -171,7 +169,7 @@ def universal(
             problem,
             None,
             k,
-            budget=budget - 2 * held.n,
+            budget=looks.search,
             method=FewPixel() if attack == "best" else attack,
             bounds=(-held.width, held.width),
             groups=held.groups if granularity == "pixel" else None,
@@ -179,7 +177,7 @@ def universal(
             **search,
         )
         theta = np.array(found.x)
-    after = whole.predictions(theta) if chosen.size else before
+    after = np.asarray(looks.after(theta).argmax(axis=1)) if chosen.size else before
     made = Attacked(theta, k, granularity, budget, held, true, targets, before, after, model.queries, found, model)
     broken = [promise for promise, kept in made.promises().items() if not kept]
     if broken:
