@@ -59,10 +59,10 @@ class RandomSearch(zt.Program):
                 steps = (50, 200, 500, 1000, 2000, 4000, 6000, 8000)
                 alpha = 0.3 / (1, 2, 4, 5, 6, 8, 10, 15, 20)[sum(part > step for step in steps)]
                 size = max(1, int(alpha * held.size))
-            point, support = places.swap(theta, held, size, room)
-            value = float((yield from room.values([point])).mean())
+            points, supports = places.swaps(theta, held, size, 1, room)
+            value = float((yield from room.values([points[0]])).mean())
             if value < best:
-                theta, held, best = point, support, value
+                theta, held, best = points[0].copy(), supports[0], value
                 room.move(theta, best)
 
 

@@ -281,7 +281,7 @@ def test_few_pixel_looks_at_corners_only_and_keeps_whole_groups():
     assert np.unique(groups[found.support]).size <= 2
     with pytest.raises(ValueError, match="finite bounds"):
         zt.minimize(Sphere(), None, 2, budget=300, method=FewPixel(), seed=0)
-    for wrong in ({"candidates": 0}, {"look": 0}, {"share": 0.0}, {"share": 1.5}):
+    for wrong in ({"candidates": 0}, {"look": 0.0}, {"share": 0.0}, {"share": 1.5}):
         with pytest.raises(ValueError, match="must be"):
             FewPixel(**wrong)
 

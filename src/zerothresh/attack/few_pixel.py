@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh import check
-from zerothresh.estimate import Answers
 from zerothresh.methods.program import Asks, Program, Room
-from zerothresh.plan import Probes
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -28,35 +25,37 @@ class FewPixel(Program):
 
     .. math:: s = \max(1, \mathrm{share} \cdot k (1 - t)^2), \quad t \text{ the part of the budget that is spent}
 
-    Components are taken to be at least 0, as losses are: a candidate whose sum is above the iterate's
-    before all components were asked for is dropped at once. Nothing is left to do when all are 0.
+    Components are taken to be at least 0, as losses are: nothing is left to do when all are 0.
 
     It needs finite bounds. It is no method for smooth problems whose solution is inside the box, which is
     why it is not among `zt.methods()`.
 
     Arguments
     ---------
-    candidates: swaps that are raced in a round.
-    look: components that a race is run on.
+    candidates: swaps that are raced in a round; None: 6, or 16 if the budget holds F a thousand times, where
+        larger batches save more time than they cost queries.
+    look: the part of the components that a race is run on (at least two of them).
     share: the part of the places that is swapped at first.
 
     Reference: Croce, Andriushchenko, Singh, Flammarion and Hein (2022), Sparse-RS, AAAI, for swaps at extreme
     values with a falling size; the races on a few images are ours.
     """
 
-    candidates: int = 4
-    look: int = 3
+    candidates: int | None = None
+    look: float = 0.2
     share: float = 0.3
 
     def __post_init__(self) -> None:
-        check.count("candidates", self.candidates)
-        check.count("look", self.look)
-        if not 0 < self.share <= 1:
-            raise ValueError(f"share must be above 0 and at most 1, not {self.share!r}")
+        if self.candidates is not None:
+            check.count("candidates", self.candidates)
+        for name in ("look", "share"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be above 0 and at most 1, not {getattr(self, name)!r}")
 
     def search(self, room: Room) -> Asks:
         places = Places(room)
         total = room.left
+        most = self.candidates or (6 if total < 1000 * room.n else 16)
         held = room.rng.subset(places.count, min(room.k, places.count))
         theta = places.put(np.zeros(room.d), held, room)
         values = (yield from room.values([theta]))[0]
@@ -64,87 +63,82 @@ class FewPixel(Program):
         while values.any():
             spent = 1 - room.left / total
             size = min(held.size, max(1, round(self.share * held.size * (1 - spent) ** 2)))
-            swaps = [places.swap(theta, held, size, room) for _ in range(self._affordable(room))]
+            points, supports = places.swaps(theta, held, size, self._affordable(most, room), room)
             first, rest = self._order(values, room)
-            raced = yield from room.values([point for point, _ in swaps], first)
+            raced = yield from room.values(list(points), first)
             sums = raced.sum(axis=1)
             best = int(np.argmin(sums))
             if sums[best] >= values[first].sum():
                 continue
-            point, support = swaps[best]
             seen = values.copy()
             seen[first] = raced[best]
-            if (yield from _finish(room, point, seen, rest, float(sums[best]), float(values.sum()))):
-                theta, held, values = point, support, seen
+            if rest.size:
+                seen[rest] = (yield from room.values([points[best]], rest))[0]
+            if seen.sum() < values.sum():
+                theta, held, values = points[best].copy(), supports[best], seen
                 room.move(theta, float(values.mean()))
 
-    def _affordable(self, room: Room) -> int:
+    def _affordable(self, most: int, room: Room) -> int:
         """As many candidates as leave enough to finish with one."""
-        look = min(self.look, room.n)
-        return max(1, min(self.candidates, int((room.left - room.n + look) // look)))
+        look = self._size(room)
+        return max(1, min(most, int((room.left - room.n + look) // look)))
+
+    def _size(self, room: Room) -> int:
+        """Components that a race is run on."""
+        return min(room.n, max(2, round(self.look * room.n)))
 
     def _order(self, values: Array, room: Room) -> tuple[Indices, Indices]:
         """The components that a race is run on, and the others: those above 0 come first, mostly."""
         keys = room.rng.uniform(room.n) ** np.where(values > 0, 1.0, 6.0)
         order = np.argsort(-keys, kind="stable")
-        look = min(self.look, room.n)
+        look = self._size(room)
         return order[:look], order[look:]
-
-
-def _finish(
-    room: Room, point: Array, seen: Array, rest: Indices, reached: float, bar: float
-) -> Generator[Probes, Answers, bool]:
-    """Ask for the other components, in two parts, until the sum is known or above the bar."""
-    half = (rest.size + 1) // 2
-    for part in (rest[:half], rest[half:]):
-        if not part.size:
-            continue
-        seen[part] = (yield from room.values([point], part))[0]
-        reached += float(seen[part].sum())
-        if reached >= bar:
-            return False
-    return True
 
 
 class Places:
     """The groups of coordinates (or single ones) that may be other than 0, and their corners."""
 
     def __init__(self, room: Room) -> None:
-        box = room.box
-        if box is None or not (np.isfinite(box.low[room.free()]).all() and np.isfinite(box.high[room.free()]).all()):
+        box, free, groups = room.box, room.free(), room.constraint.groups
+        if box is None or not (np.isfinite(box.low[free]).all() and np.isfinite(box.high[free]).all()):
             raise ValueError("few-pixel looks at the corners of a box only: pass finite bounds")
-        free, groups = room.free(), room.constraint.groups
         labels = free if groups is None else groups[free]
         order = np.argsort(labels, kind="stable")
-        _, starts = np.unique(labels[order], return_index=True)
-        self.members = np.split(free[order], starts[1:])
+        _, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
+        # A row a place; smaller groups are filled up with their own last coordinate.
+        columns = np.minimum(np.arange(sizes.max(initial=1)), sizes[:, None] - 1)
+        self.members = free[order][starts[:, None] + columns]
         self.count = len(self.members)
-        self.low, self.high = box.low, box.high
+        self.low = np.where(box.low < 0, box.low, box.high)[self.members]  # a bound at 0 is no corner
+        self.high = np.where(box.high > 0, box.high, box.low)[self.members]
 
     def put(self, theta: Array, places: Indices, room: Room) -> Array:
         """Each of these places at a random corner; theta itself is changed."""
-        coordinates = np.concatenate([self.members[place] for place in places.tolist()])
-        up = room.rng.uniform(coordinates.size) < 0.5
-        up = np.where(self.low[coordinates] == 0, True, np.where(self.high[coordinates] == 0, False, up))
-        theta[coordinates] = np.where(up, self.high[coordinates], self.low[coordinates])
+        theta[self.members[places]] = self._corners(places, room)
         return theta
 
-    def swap(self, theta: Array, held: Indices, size: int, room: Room) -> tuple[Array, Indices]:
-        """A copy with ``size`` of the places given up for others (or, if all are held, for other corners)."""
-        out = room.rng.subset(held.size, size)
-        point, support = theta.copy(), held.copy()
-        taken = set(held.tolist())
-        if self.count - held.size < size:
-            new = held[out]
-        else:
-            fresh: list[int] = []
-            while len(fresh) < size:
-                for place in room.rng.integers(self.count, 2 * size).tolist():
-                    if place not in taken and len(fresh) < size:
-                        taken.add(place)
-                        fresh.append(place)
-            new = np.array(fresh)
-        for place in held[out].tolist():
-            point[self.members[place]] = 0.0
-        support[out] = new
-        return self.put(point, new, room), support
+    def _corners(self, places: Indices, room: Room) -> Array:
+        """A random corner for each of the places, (*places.shape, coordinates)."""
+        up = room.rng.uniform(places.size * self.members.shape[1]) < 0.5
+        return np.where(up.reshape(*places.shape, -1), self.high[places], self.low[places])
+
+    def swaps(self, theta: Array, held: Indices, size: int, count: int, room: Room) -> tuple[Array, Indices]:
+        """Copies with ``size`` of the places given up for others (or, if nearly all are held, for other corners)."""
+        given = self._subsets(held.size, size, count, room)
+        kept = np.ones(self.count, bool)
+        kept[held] = False
+        others = np.flatnonzero(kept)
+        new = held[given] if others.size < size else others[self._subsets(others.size, size, count, room)]
+        points, supports = np.repeat(theta[None], count, axis=0), np.repeat(held[None], count, axis=0)
+        rows = np.arange(count)[:, None]
+        points[rows[..., None], self.members[held[given]]] = 0.0
+        points[rows[..., None], self.members[new]] = self._corners(new, room)
+        supports[rows, given] = new
+        return points, supports
+
+    @staticmethod
+    def _subsets(of: int, size: int, count: int, room: Room) -> Indices:
+        """``count`` times ``size`` different numbers below ``of``, a row each."""
+        if size == 1:
+            return room.rng.integers(of, count)[:, None]
+        return np.array([room.rng.subset(of, size) for _ in range(count)])

@@ -32,6 +32,8 @@ def table(scores: Any, count: int) -> Array:
             "row of at least two scores an image"
         )
     numbers = array.astype(np.float64)
+    if np.isfinite(numbers).all():
+        return numbers
     bad = np.isnan(numbers) | np.isposinf(numbers)
     if bad.any():
         row, column = np.argwhere(bad)[0]
