@@ -34,8 +34,11 @@ def shown(stack: Any, flat: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def perturbation(stack: Any, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The perturbation as a picture: grey where it is 0, brighter where it adds, darker where it takes away."""
-    scale = float(np.abs(theta).max(initial=0.0)) or 1.0
+    """The perturbation as a picture: grey where it is 0, brighter where it adds, darker where it takes away.
+
+    Its largest entry is full, and everything beyond the width of the value range, where an image is full too.
+    """
+    scale = min(float(np.abs(theta).max(initial=0.0)), stack.width) or 1.0
     return np.asarray(np.clip(0.5 + 0.5 * stack.pictures(theta[None] / scale)[0], 0.0, 1.0))
 
 

@@ -124,7 +124,9 @@ def _print(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         table.add_column(word, justify="left" if place == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, 108)
+    console.print(table)
     typer.echo("")
 
 

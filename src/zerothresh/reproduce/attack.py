@@ -77,8 +77,8 @@ def method_of(label: str, eta: float) -> Any:
 
 
 def etas_of(label: str) -> tuple[float, ...]:
-    """The learning rates that are tried."""
-    return (float("nan"),) if label in ("auto", BEST) else ETAS
+    """The learning rates that are tried; 0 where there is none."""
+    return (0.0,) if label in ("auto", BEST) else ETAS
 
 
 def small_net() -> Classifier:

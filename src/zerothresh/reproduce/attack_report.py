@@ -22,7 +22,7 @@ from zerothresh.reproduce.page import Section, page
 from zerothresh.reproduce.tables import Table, case_table, verdict_table
 from zerothresh.reproduce.verdict import Case, Verdict, clear, verdict_of
 
-COLOUR = {label: COLOURS[place % len(COLOURS)] for place, label in enumerate(LABELS)}
+COLOUR = {label: COLOURS[place % len(COLOURS)] for place, label in enumerate(LABELS)} | {BEST: "#1d2430"}
 
 
 # Figures.
@@ -38,10 +38,11 @@ def curves(of: Attacks) -> Drawn:
     for axis, counter in zip(axes, AXES, strict=True):
         for place, entry in enumerate(of.entries):
             trace = entry.outcome.trace
+            if counter == "nht" and not trace.nht.any():
+                continue  # best needs no hard thresholding
             style: dict[str, Any] = {"color": COLOUR[entry.label], "linestyle": DASHES[place % len(DASHES)]}
             axis.plot(getattr(trace, counter), trace.fun, label=entry.label, linewidth=1.5, **style)
         dress(axis, counter, r"$F(\theta)$" if counter == "nfev" else "")
-    axes[1].set_xscale("symlog")
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=5, frameon=False, fontsize="small")
     ends = ", ".join(f"{entry.label} {_lowest(entry):.2f}" for entry in of.entries)
@@ -74,7 +75,7 @@ def table_of_pictures(of: Attacks) -> Drawn:
     told = "; ".join(f"{e.label} fools {int(e.score.fooled.sum())} of {int(held.right.sum())}" for e in of.entries)
     alt = f"The perturbation of each method and the ten attacked images of the class {held.name}: {told}."
     caption = (
-        "The run of the curves at its last iterate. Left: θ, grey where it is 0, scaled to its largest entry. Under "
+        "The run of the curves at its last iterate. Left: θ, grey where it is 0. Under "
         "each image what the net says, bold and red where the attack changed it; in brackets where the net was wrong "
         "before, which counts for nothing."
     )
@@ -105,7 +106,7 @@ def as_in_the_paper(of: Attacks) -> Table:
     header = ["method", "η", "fooled", "paper", "lowest F", "pixels", "channels", "l2", "#IZO", "#NHT"]
     rows, data = [], []
     for entry in of.entries:
-        made, rate = entry.score, f"{entry.eta:g}" if entry.eta == entry.eta else "-"
+        made, rate = entry.score, f"{entry.eta:g}" if entry.eta else "-"
         count = f"{int(made.fooled.sum())} of {int(held.right.sum())}"
         touched = int(np.unique(held.stack.groups[np.flatnonzero(made.theta)]).size)
         numbers = [touched, made.channels, made.l2, entry.outcome.nfev, entry.outcome.nht]
@@ -214,9 +215,7 @@ def verdicts(attacked: Sequence[Attacks]) -> list[Verdict]:
         verdict_of(
             "saga", "SAGA-SZHT reaches the lowest loss", "Section 5, attacks", lost, cases(lowest, loss=True), 0.0
         ),
-        verdict_of(
-            "best", "attack='best' fools more images than every other method", "zerothresh", rate, cases(ours), 0.0
-        ),
+        verdict_of("best", "'best' fools more images than every other method", "zerothresh", rate, cases(ours), 0.0),
     ]
     return [verdict for verdict in made if verdict is not None]
 
