@@ -120,11 +120,11 @@ class Kept:
         return self.runs[key]
 
 
-def tuned(kept: Kept, net: str, problems: dict[str, Universal]) -> dict[tuple[str, str], float]:
+def tuned(kept: Kept, net: str, problems: dict[str, Universal], labels: set[str]) -> dict[tuple[str, str], float]:
     """The learning rate of each of the paper's methods on each class, by two seeds that are not used again."""
     out = {}
     for name, problem in problems.items():
-        for label in FIGURE:
+        for label in (label for label in FIGURE if label in labels):
 
             def lost(eta: float, label: str = label, name: str = name, problem: Universal = problem) -> float:
                 runs = [
@@ -140,7 +140,8 @@ def tuned(kept: Kept, net: str, problems: dict[str, Universal]) -> dict[tuple[st
 def race(kept: Kept, net: str, budgets: list[int], seeds: dict[int, dict[str, int]]) -> dict[tuple[int, str], Any]:
     """Rates and losses, (seeds, classes), of all contestants."""
     problems = {name: problem_of(net, name) for name in PAPER_IDS}
-    etas = tuned(kept, net, problems)
+    wanted = {label for counts in seeds.values() for label, count in counts.items() if count}
+    etas = tuned(kept, net, problems, wanted)
     found: dict[tuple[int, str], dict[int, list[tuple[float, float]]]] = {}
     for budget in budgets:
         for seed in range(max(seeds[budget].values())):

@@ -25,7 +25,7 @@ import numpy as np
 
 import zerothresh as zt
 
-RATE, FAILING, BUDGET = 60, 0.05, 2000  # requests a second; the share that fails; queries
+RATE, FAILING, BUDGET = 100, 0.05, 1500  # requests a second; the share that fails; queries
 
 
 class Server(ThreadingHTTPServer):
@@ -125,7 +125,8 @@ def main() -> None:
         print(f"killed the first process after {server.images} images", flush=True)
         subprocess.run(command, check=True)
     server.shutdown()
-    print(f"the server saw {server.images} images (budget {BUDGET}), failed {server.failed} and refused {server.refused}")
+    print(f"the server saw {server.images} images, and the budget is {BUDGET}")
+    print(f"{server.failed} requests failed, {server.refused} came too fast")
 
 
 if __name__ == "__main__":

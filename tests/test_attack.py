@@ -223,7 +223,7 @@ def test_the_same_seed_gives_the_same_attack_and_queries_come_in_batches():
 
 def test_an_attack_that_is_stopped_goes_on_and_pays_nothing_twice(tmp_path):
     model, x, y = victims()
-    whole = universal(model, x, y, k=2, budget=400, bounds=(-0.5, 0.5), seed=1)
+    whole = universal(model, x, y, k=1, budget=400, bounds=(-0.5, 0.5), seed=1)
     paid = model.seen
 
     def broken(images):
@@ -231,15 +231,15 @@ def test_an_attack_that_is_stopped_goes_on_and_pays_nothing_twice(tmp_path):
             raise ConnectionError("gone")
         return model(images)
 
-    model.seen, limit = 0, 150
+    model.seen, limit = 0, 100
     with pytest.raises(ConnectionError):
-        universal(broken, x, y, k=2, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
+        universal(broken, x, y, k=1, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
     limit = 10**9
-    found = universal(broken, x, y, k=2, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
+    found = universal(broken, x, y, k=1, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
     assert np.array_equal(found.theta, whole.theta)
     assert model.seen <= paid  # the call that failed is charged, and never reached the model
     with pytest.raises(ValueError, match="belongs to another attack"):
-        universal(model, x[:5], y[:5], k=2, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
+        universal(model, x[:5], y[:5], k=1, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
 
 
 def test_calls_that_fail_are_made_again_within_the_budget():
@@ -439,3 +439,135 @@ def test_at_least_four_fifths_of_the_time_is_spent_inside_the_model():
     found = universal(net, table.data.astype(np.float32) / 255 - 0.5, table.target, k=1, budget=60_000, seed=0)
     assert found.queries > 59_900
     assert found.classifier.seconds > 0.8 * (time.perf_counter() - began)
+
+
+@pytest.mark.slow
+def test_the_libraries_themselves_are_taken():
+    torch, foolbox = pytest.importorskip("torch"), pytest.importorskip("foolbox")
+    art = pytest.importorskip("art.estimators.classification")
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(90, 4)).eval()
+    x = images()
+    first = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    y = net(torch.from_numpy(first)).argmax(1).numpy()
+    told = {"clip_values": (-0.5, 0.5), "input_shape": (3, 6, 5), "nb_classes": 4}
+    classifier = art.PyTorchClassifier(net, loss=torch.nn.CrossEntropyLoss(), **told)
+    plain = universal(net, x, y, k=3, budget=400, bounds=(-0.5, 0.5), seed=0)
+    for model in (classifier, foolbox.PyTorchModel(net, bounds=(-0.5, 0.5), device="cpu")):
+        assert np.array_equal(universal(model, x, y, k=3, budget=400, seed=0).theta, plain.theta)
+    attack = zt.attack.ZeroThreshAttack(classifier, k=3, budget=400, seed=0)
+    assert np.array_equal(attack.generate(first, y).transpose(0, 2, 3, 1), plain.images)
+
+
+# The command, and the paper's experiment.
+
+
+def command(*words):
+    from typer.testing import CliRunner
+
+    from zerothresh.cli import app
+
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "150"})
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory):
+    table = zt.datasets.load_cifar10_paper("bird")
+    path = tmp_path_factory.mktemp("birds") / "x.npz"
+    np.savez(path, images=table.data.astype(np.float32) / 255 - 0.5, labels=table.target)
+    return path
+
+
+NET = Path(zt.attack.__file__).parent / "nets" / "cifar10_small.onnx"
+
+
+def test_the_command_attacks_a_net_and_writes_a_report(birds, tmp_path):
+    import json
+
+    done = command("attack", "--model", NET, "--images", birds, "-k", 20, "--budget", 900, "--out", tmp_path / "report")
+    assert done.exit_code == 0, done.output
+    assert "at most 20 pixels changed" in done.output
+    told = json.loads((tmp_path / "report" / "attack.json").read_text())
+    assert told["promises"] == {
+        "at most 20 pixels changed": True,
+        "values within [-0.5, 0.5]": True,
+        "at most 900 queries": True,
+    }
+    assert told["queries"] <= 900
+    assert told["fooled"] > 5
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "promise: at most 900 queries" in page
+    with np.load(tmp_path / "report" / "attack.npz") as held, np.load(birds) as given:
+        assert np.allclose(held["images"], np.clip(given["images"] + held["perturbation"], -0.5, 0.5), atol=1e-6)
+        assert ((held["perturbation"] != 0).any(axis=2)).sum() <= 20
+    again = command("attack", "--model", NET, "--images", birds, "-k", 5, "--budget", 100, "--out", tmp_path / "report")
+    assert again.exit_code == 0
+
+
+def test_the_command_refuses_what_cannot_be_attacked(birds, tmp_path):
+    np.savez(tmp_path / "unlabelled.npz", images=np.zeros((2, 32, 32, 3)))
+    np.savez(tmp_path / "bright.npz", images=np.full((2, 32, 32, 3), 255), labels=np.zeros(2, int))
+    np.savez(tmp_path / "small.npz", images=np.zeros((2, 28, 28, 3)), labels=np.zeros(2, int))
+    (tmp_path / "text.npz").write_text("nothing")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    for words, said in [
+        (["--model", NET], "--model and --images go together"),
+        (["--model", NET, "--images", tmp_path / "nowhere.npz"], "there is no file"),
+        (["--model", NET, "--images", tmp_path / "text.npz"], "no .npz file of plain arrays"),
+        (["--model", NET, "--images", tmp_path / "unlabelled.npz"], "has no labels: it holds images"),
+        (["--model", NET, "--images", tmp_path / "bright.npz"], "outside of the value range [-0.5, 0.5]"),
+        (["--model", NET, "--images", tmp_path / "small.npz"], "takes images of shape (3, 32, 32)"),
+        (["--model", birds, "--images", birds], "no net that onnxruntime can read"),
+        (["--model", NET, "--images", birds, "--out", tmp_path / "full"], "holds other files"),
+        (["--model", NET, "--images", birds, "--attack", "nothing"], "method"),
+    ]:
+        done = command("attack", *words, *([] if "--out" in words else ["--out", tmp_path / "out"]))
+        assert done.exit_code == 2, done.output
+        assert said in " ".join(done.output.split()), done.output
+    assert (tmp_path / "full" / "file").read_text() == "mine"
+
+
+def test_the_paper_attack_is_reported_with_pictures_labels_and_intervals(tmp_path, monkeypatch):
+    import json
+
+    from zerothresh.reproduce import attack, attack_report
+
+    monkeypatch.setattr(attack, "ETAS", (0.05,))
+    monkeypatch.setattr(attack, "BUDGET", 250)
+    plan = attack.Plan(("dog",), 0, 1, {250: 2}, None, True)
+    of = attack.run(plan, "dog", jobs=1, folder=tmp_path)
+    assert of.victims.right.tolist() == [True] * 5 + [False] + [True] * 4  # image 42, as the model card says
+    assert not any(entry.score.fooled[5] for entry in of.entries)
+    (tmp_path / "study.json").write_text("{}")  # as `prepare` leaves it
+    found = attack_report.write(tmp_path, plan, [of], attack.identity(plan), 1.0)
+    assert {verdict.name for verdict in found} == {"reduced", "saga", "best"}
+    page = (tmp_path / "index.html").read_text()
+    for word in ("attack-dog-pictures.png", "attack-dog-curves.png", "SARAH-SZHT", "p-SAGA-SZHT", "the paper&#x27;s"):
+        assert word in page
+    listed = json.loads((tmp_path / "manifest.json").read_text())["files"]
+    assert set(listed) <= {path.name for path in tmp_path.iterdir()}
+    rows = (tmp_path / "attack-dog-care.csv").read_text().splitlines()
+    assert len(rows) == 1 + len(attack.LABELS)
+    again = attack.run(plan, "dog", jobs=1, folder=tmp_path)  # from what was kept
+    assert np.array_equal(again.entry("best").score.theta, of.entry("best").score.theta)
+
+
+def test_the_labels_of_the_paper_are_there_and_its_bold_ones_that_are_right_do_not_count():
+    from zerothresh.reproduce.attack import PRINTED
+    from zerothresh.reproduce.attack_report import _printed
+
+    assert all(len(row.split()) == 10 for rows in PRINTED.values() for row in rows.values())
+    assert _printed("airplane", "SARAH-SZHT")[0] == "6 of 10"  # the text says 7
+    assert _printed("bird", "FGZOHT")[0] == "6 of 10"
+    assert _printed("dog", "best") == ("-", "-")
+
+
+def test_the_command_knows_the_classes_of_the_paper(tmp_path):
+    for words, said in [
+        (["--class", "cat"], "there is no class 'cat'"),
+        (["--budget", "100"], "leave --budget out"),
+        (["--class", "dog", "--quick", "--cifar10", tmp_path / "nowhere"], "holds no CIFAR-10"),
+    ]:
+        done = command("reproduce", "attack", *words, "--out", tmp_path / "out")
+        assert done.exit_code == 2, done.output
+        assert said in " ".join(done.output.split())

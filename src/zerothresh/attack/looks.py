@@ -34,7 +34,7 @@ class Looks:
         return self.budget - 2 * self.kept
 
     def before(self, run: Any) -> Array:
-        """Log-probabilities of the images as they are. Those of a run are kept beside its folder, and not paid twice."""
+        """Log-probabilities of the images as they are. Those of a run are kept beside its folder, not paid twice."""
         if run is None:
             return self._ask(np.zeros(self.problem.d), self.kept)
         place, name = Path(f"{run}-look.npz"), self.problem.fingerprint
