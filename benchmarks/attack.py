@@ -125,13 +125,16 @@ def attacked(problem: Universal, label: str, eta: float, budget: int, seed: int)
 class Kept:
     """Runs by their name, a line each."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, closed: bool = False) -> None:
+        self.closed = closed  # whether nothing new is run
         path.parent.mkdir(exist_ok=True)
         self.path = path
         lines = path.read_text().splitlines() if path.exists() else []
         self.runs = {tuple(row["run"]): row for row in map(json.loads, lines)}
 
     def get(self, key: tuple[Any, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        if key not in self.runs and self.closed:
+            return {"rate": np.nan, "loss": np.nan, "queries": 0}
         if key not in self.runs:
             self.runs[key] = {"run": list(key), **make()}
             with self.path.open("a") as file:
@@ -172,7 +175,9 @@ def race(kept: Kept, net: str, budgets: list[int], seeds: dict[int, dict[str, in
                     key = (net, name, label, budget, seed, eta)
                     run = kept.get(key, partial(attacked, problem, label, eta, budget, seed))
                     found.setdefault((budget, label), {}).setdefault(seed, []).append((run["rate"], run["loss"]))
-    return {key: np.array(list(runs.values())) for key, runs in found.items()}
+    tables = {key: np.array(list(runs.values())) for key, runs in found.items()}
+    whole = {key: runs[~np.isnan(runs).any(axis=(1, 2))] for key, runs in tables.items()}
+    return {key: runs for key, runs in whole.items() if len(runs)}
 
 
 def lines_of(net: str, found: dict[tuple[int, str], Any]) -> list[str]:
@@ -207,9 +212,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--gradient-seeds", type=int, help="of the paper's methods and auto, which are slow")
     parser.add_argument("--only", nargs="+", help="some of the contestants")
+    parser.add_argument("--kept", action="store_true", help="run nothing: tables of what is in the cache")
     parser.add_argument("--page", type=Path, help="write the tables into this file too")
     told = parser.parse_args()
-    kept = Kept(CACHE / "attack.jsonl")
+    kept = Kept(CACHE / "attack.jsonl", closed=told.kept)
     few = told.seeds if told.gradient_seeds is None else told.gradient_seeds
     counts = {**dict.fromkeys(FIGURE, few), "auto": few}
     counts |= dict.fromkeys((RANDOM, SPARSE_RS, RANDOM_CHANNELS, BEST_PIXELS, BEST), told.seeds)

@@ -394,6 +394,14 @@ def test_the_attack_of_art_gives_attacked_images(monkeypatch):
         zt.attack.Attack
 
 
+def test_the_attack_of_art_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "art", None)
+    monkeypatch.delitem(sys.modules, "zerothresh.attack.art", raising=False)
+    with pytest.raises(ImportError, match="pip install adversarial-robustness-toolbox"):
+        zt.attack.ZeroThreshAttack(None)
+    sys.modules.pop("zerothresh.attack.art", None)
+
+
 def test_a_classifier_can_be_sent_to_another_process():
     net = wrap(Path(zt.attack.__file__).parent / "nets" / "cifar10_small.onnx")
     x = zt.datasets.load_cifar10_paper("ship").data.transpose(0, 3, 1, 2).astype(np.float32) / 255 - 0.5

@@ -9,18 +9,19 @@ import numpy as np
 from zerothresh import check
 from zerothresh.attack.universal import Attacked, universal
 
+Base: Any = object
+_requirements: tuple[Any, ...] = ()
 try:
     from art.attacks.attack import EvasionAttack
     from art.estimators.classification.classifier import ClassifierMixin
     from art.estimators.estimator import BaseEstimator
+
+    Base, _requirements = EvasionAttack, (BaseEstimator, ClassifierMixin)
 except ImportError:
-    raise ImportError(
-        "ZeroThreshAttack is an attack of the Adversarial Robustness Toolbox: pip install "
-        "adversarial-robustness-toolbox"
-    ) from None
+    pass  # said when an attack is made
 
 
-class ZeroThreshAttack(EvasionAttack):  # type: ignore[misc]  # ART has no types
+class ZeroThreshAttack(Base):  # type: ignore[misc]  # ART has no types
     """One sparse perturbation for all images that are given to ``generate``, from the scores alone.
 
     Arguments
@@ -36,8 +37,8 @@ class ZeroThreshAttack(EvasionAttack):  # type: ignore[misc]  # ART has no types
     classifier's own answers are taken as the true classes, which costs n queries more, as in other attacks of ART.
     """
 
-    attack_params = (*EvasionAttack.attack_params, "k", "budget", "granularity", "targeted", "attack", "seed")
-    _estimator_requirements = (BaseEstimator, ClassifierMixin)
+    attack_params = (*getattr(Base, "attack_params", ()), "k", "budget", "granularity", "targeted", "attack", "seed")
+    _estimator_requirements = _requirements
 
     def __init__(
         self,
@@ -49,6 +50,11 @@ class ZeroThreshAttack(EvasionAttack):  # type: ignore[misc]  # ART has no types
         attack: Any = "best",
         seed: int | None = None,
     ) -> None:
+        if Base is object:
+            raise ImportError(
+                "ZeroThreshAttack is an attack of the Adversarial Robustness Toolbox: pip install "
+                "adversarial-robustness-toolbox"
+            )
         super().__init__(estimator=classifier)
         self.k, self.budget, self.granularity = k, budget, granularity
         self.attack, self.seed = attack, seed

@@ -59,7 +59,7 @@ def reproduce(
         from zerothresh.reproduce.experiments import EXPERIMENTS
 
         if experiment not in (*EXPERIMENTS, "all"):
-            raise BadInput(f"there is no experiment {experiment!r}: take {', '.join(EXPERIMENTS)}, all or attack")
+            raise BadInput(f"there is no experiment {experiment!r}: take {', '.join(EXPERIMENTS)} or all, or attack")
         names = list(EXPERIMENTS) if experiment == "all" else [experiment]
         folder = Path("report") / (f"{experiment}-quick" if quick else experiment) if out is None else out
         begun = time.perf_counter()
