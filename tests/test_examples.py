@@ -12,6 +12,12 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SHOWN = {
     "ask_tell.py": ["STOPPED: good enough", "ingredient  4:  1.5", "ingredient 11: -", "ingredient 26:"],
+    "attack_digits.py": [
+        "of 44 images fooled, 3 pixels",
+        "kept: at most 3 pixels changed",
+        "kept: at most 3000 queries",
+    ],
+    "attack_http.py": ["killed the first process after", "images fooled, 2 pixels", "images, and the budget is 1500"],
     "compare_methods.py": ["1140 supports", "FGZOHT", "SARAHSZHT", "picture:"],
     "knobs.py": ["7   0.500   0.500", "21  -0.400  -0.400", "38   0.300   0.300", "52  -0."],
     "own_method.py": ["SZOHT(eta=0.5", "HeavyBall(eta=0.5, beta=0.5)", "HeavyBall(eta=0.5, beta=0.8)"],

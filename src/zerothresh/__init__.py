@@ -4,7 +4,7 @@ Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when
 ask for values f_i(theta).
 """
 
-from zerothresh import datasets, plot, problems, theory
+from zerothresh import attack, datasets, plot, problems, theory
 from zerothresh.advice import Advice, advise
 from zerothresh.asktell import Optimizer
 from zerothresh.batch import Batch
@@ -110,6 +110,7 @@ __all__ = [
     "ZOProxSVRG",
     "__version__",
     "advise",
+    "attack",
     "compare",
     "datasets",
     "hard_threshold",

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from zerothresh.cli.advise import EXAMPLES, advise
+from zerothresh.cli.attack import EXAMPLE as ATTACK_EXAMPLE
+from zerothresh.cli.attack import attack
 from zerothresh.cli.export import export
 from zerothresh.cli.methods import list_methods
 from zerothresh.cli.reproduce import reproduce
@@ -29,6 +31,7 @@ app.command("show", epilog="Example: zerothresh show runs/a", no_args_is_help=Tr
 app.command(
     "export", epilog="Example: zerothresh export runs/a --trace trace.csv --best best.npy", no_args_is_help=True
 )(export)
+app.command("attack", epilog=ATTACK_EXAMPLE)(attack)
 app.command("reproduce", epilog="Example: zerothresh reproduce ridge --quick --out report/ridge", no_args_is_help=True)(
     reproduce
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
     from zerothresh.reproduce.study import Study
     from zerothresh.reproduce.verdict import Verdict
 
-_HELP = """Reproduce the paper's ridge experiments: tables, figures, and a verdict on each of its claims.
+_HELP = """Reproduce the paper's experiments: tables, figures, and a verdict on each of its claims.
 
-EXPERIMENT is ridge (synthetic), bodyfat, autoprice, or all.
+EXPERIMENT is ridge (synthetic), bodyfat, autoprice, or all of these; or attack, the few-pixel attacks.
 
 What is done is kept in the folder as it comes: after a stop, the same command goes on."""
 
 
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="ridge, bodyfat, autoprice or all.")],
+    experiment: Annotated[str, typer.Argument(help="ridge, bodyfat, autoprice, all; or attack.")],
     out: Annotated[
         Path | None,
         typer.Option(help="The report folder: new, empty, or of the same experiment (default: report/EXPERIMENT)."),
@@ -35,19 +36,30 @@ def reproduce(
     budget: Annotated[
         int | None, typer.Option(help="Calls of a component (#IZO) for each run, instead of the paper's.")
     ] = None,
+    name: Annotated[
+        str, typer.Option("--class", help="Of attack: airplane, ship, bird, dog or all.", metavar="CLASS")
+    ] = "all",
+    cifar10: Annotated[
+        Path | None, typer.Option(help="Of attack: CIFAR-10, an archive or a folder, to try other images too.")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(help="Processes; the numbers do not depend on it (default: one a processor).")
     ] = None,
 ) -> None:
     """Reproduce the paper's experiments."""
     with speaking():
+        if experiment == "attack":
+            if budget is not None:
+                raise BadInput("attack has the paper's budget and two larger ones: leave --budget out")
+            _attack(name, out, quick=quick, seed=seed, cifar10=cifar10, jobs=_processors() if jobs is None else jobs)
+            return
         from zerothresh.reproduce import folder as report
         from zerothresh.reproduce import study as studying
         from zerothresh.reproduce.display import Grid
         from zerothresh.reproduce.experiments import EXPERIMENTS
 
         if experiment not in (*EXPERIMENTS, "all"):
-            raise BadInput(f"there is no experiment {experiment!r}: take {', '.join(EXPERIMENTS)} or all")
+            raise BadInput(f"there is no experiment {experiment!r}: take {', '.join(EXPERIMENTS)} or all, or attack")
         names = list(EXPERIMENTS) if experiment == "all" else [experiment]
         folder = Path("report") / (f"{experiment}-quick" if quick else experiment) if out is None else out
         begun = time.perf_counter()
@@ -71,6 +83,51 @@ def reproduce(
 
 
 reproduce.__doc__ = _HELP
+
+
+def _attack(name: str, out: Path | None, *, quick: bool, seed: int, cifar10: Path | None, jobs: int) -> None:
+    """The few-pixel attacks."""
+    from zerothresh.datasets.cifar10 import PAPER_IDS
+    from zerothresh.reproduce import attack, attack_report
+    from zerothresh.reproduce.folder import prepare
+
+    if name not in (*PAPER_IDS, "all"):
+        raise BadInput(f"there is no class {name!r} in the paper's attacks: take {', '.join(PAPER_IDS)} or all")
+    folder = Path("report") / (f"attack-{name}-quick" if quick else f"attack-{name}") if out is None else out
+    begun = time.perf_counter()
+    try:
+        with refusing():
+            plan = attack.plan_of(list(PAPER_IDS) if name == "all" else [name], quick=quick, seed=seed, cifar10=cifar10)
+            wanted = attack.identity(plan)
+            if prepare(folder, wanted):
+                typer.echo(f"going on with what is in {folder}", err=True)
+            made = []
+            for one in plan.names:
+                typer.echo(f"{one}: {plan.runs // len(plan.names)} runs", err=True)
+                made.append(attack.run(plan, one, jobs=jobs, folder=folder))
+            found = attack_report.write(folder, plan, made, wanted, time.perf_counter() - begun)
+    except (ImportError, FileNotFoundError) as error:
+        raise BadInput(str(error)) from None
+    for of in made:
+        for table in (attack_report.as_in_the_paper(of), attack_report.with_care(of)):
+            _print(table.title, table.header, table.rows)
+    _say(found)
+    typer.echo(f"Report: {folder / 'index.html'}")
+
+
+def _print(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for place, word in enumerate(header):
+        table.add_column(word, justify="left" if place == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    console.width = max(console.width, 108)
+    console.print(table)
+    typer.echo("")
 
 
 def _processors() -> int:

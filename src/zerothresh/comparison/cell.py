@@ -45,6 +45,7 @@ class Subject:
     vectorized: bool = False
     F: Callable[[Array], float] | None = None
     mark: str = ""  # its name, taken once: a problem that counts its calls stays the same problem
+    bounds: tuple[float, float] | None = None
 
     @staticmethod
     def of(problem: Any, x0: Any = None, n: int | None = None, vectorized: bool = False) -> Subject:
@@ -84,6 +85,7 @@ class Cell:
         """A name for its file, which no other cell has."""
         own = {**{key: getattr(self, key) for key in ("label", "k", "budget", "seed")}, "problem": subject.name}
         own |= {"method": plain(self.method), "estimator": plain(self.estimator), "start": plain(subject.x0)}
+        own |= {} if subject.bounds is None else {"bounds": plain(subject.bounds)}
         short = "".join(c if c.isalnum() else "-" for c in self.label.lower())[:40]
         return f"{short}-{blake2b(json.dumps(own).encode(), digest_size=10).hexdigest()}"
 
@@ -174,6 +176,7 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
             estimator=None if isinstance(cell.method, Program) else cell.estimator,  # it chooses for itself
             seed=cell.seed,
             monitor=subject.F,
+            bounds=subject.bounds,
             run=work,
             fsync="batch",
             progress=False,

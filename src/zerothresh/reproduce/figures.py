@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 _POINTS = 120  # of a drawn curve
 _LOWEST = 1e-16  # what a logarithmic axis shows of 0
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 1)), (0, (1, 1)), "-.", (0, (3, 1, 1, 1, 1, 1)), "--", ":")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1)), (0, (1, 1)), "-.", (0, (3, 1, 1, 1, 1, 1)), "--", ":")
 AXES = {"nfev": "#IZO (calls of $f_i$)", "nht": "#NHT (hard thresholdings)"}
 GAP, OWN, RIGHT = "", "-own", "-right"
 
@@ -86,9 +86,9 @@ def _curves(study: Study, panels: Sequence[Panel], name: str, title: str, kind: 
         for row, counter in enumerate(AXES):
             axis = axes[row, column]
             for place, (label, measures) in enumerate(shown.items()):
-                style = {"color": colours(study)[label], "linestyle": _DASHES[place % len(_DASHES)]}
+                style = {"color": colours(study)[label], "linestyle": DASHES[place % len(DASHES)]}
                 handles[label] = _draw(axis, measures, counter, kind, style)
-            _dress(axis, counter, "" if column and not single else _LABELS[kind])
+            dress(axis, counter, "" if column and not single else _LABELS[kind])
             if kind != RIGHT:
                 axis.set_yscale("log")
             if row == 0 or single:
@@ -101,7 +101,7 @@ def _curves(study: Study, panels: Sequence[Panel], name: str, title: str, kind: 
     against = "#IZO and #NHT, side by side" if single else "#IZO (above) and #NHT (below)"
     alt = f"Curves of {_WHAT[kind]} against {against}. At the end, {'; '.join(ends)}."
     caption = _CAPTIONS[kind] + (f" {left_out} runs that diverged are left out." if left_out else "")
-    return Drawn(name + kind, f"{title}: {_WHAT[kind]}", alt, caption, *_saved(figure), wide=not single)
+    return Drawn(name + kind, f"{title}: {_WHAT[kind]}", alt, caption, *saved(figure), wide=not single)
 
 
 def _shown(study: Study, panel: Panel, fresh: bool) -> dict[str, Measures]:
@@ -135,7 +135,8 @@ def _draw(axis: Any, measures: Measures, counter: str, kind: str, style: Mapping
     return line
 
 
-def _dress(axis: Any, counter: str, label: str) -> None:
+def dress(axis: Any, counter: str, label: str) -> None:
+    """Labels, thousands, a light grid."""
     axis.set_xlabel(AXES[counter])
     axis.set_ylabel(label)
     axis.xaxis.set_major_formatter("{x:,.0f}")
@@ -187,7 +188,7 @@ def _switches(study: Study) -> Drawn:
         "runs, each entry with a learning rate of its own."
     )
     title = f"{study.experiment.title}: the open choices"
-    return Drawn(f"{study.experiment.name}-switches", title, alt, caption, *_saved(figure), wide=True)
+    return Drawn(f"{study.experiment.name}-switches", title, alt, caption, *saved(figure), wide=True)
 
 
 SAID = {True: "#1a7f4b", False: "#b3261e", None: "#7a8494"}
@@ -201,7 +202,7 @@ def claim_figure(verdict: Verdict) -> Drawn:
     figure = _forest(marks, "median ratio or share" if log else "mean difference", log=log, bar=verdict.bar)
     alt = f"The cases of “{verdict.claim}”: {verdict.tally}. {verdict.evidence}"
     caption = f"{verdict.measure}. Green: yes, red: no, grey: unclear; the line is what the numbers are compared with."
-    return Drawn(f"claim-{verdict.name}", verdict.claim, alt, caption, *_saved(figure), wide=True)
+    return Drawn(f"claim-{verdict.name}", verdict.claim, alt, caption, *saved(figure), wide=True)
 
 
 def _forest(
@@ -241,7 +242,7 @@ def _forest(
     return figure
 
 
-def _saved(figure: Any) -> tuple[bytes, bytes, bytes]:
+def saved(figure: Any) -> tuple[bytes, bytes, bytes]:
     """A fixed salt and no date: the same runs give the same bytes."""
     from matplotlib import rc_context
 

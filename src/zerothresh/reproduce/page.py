@@ -28,19 +28,25 @@ def page(
     title: str,
     lead: Sequence[str],
     found: Sequence[tuple[Verdict, Drawn]],
-    cases: Table,
+    cases: Table | None,
     sections: Sequence[Section],
     notes: Sequence[str],
     files: Sequence[str],
     versions: str,
 ) -> str:
     """The whole page."""
-    links = [("verdicts", "Verdicts"), *((section.name, section.title) for section in sections), ("how", "How")]
+    links = [
+        *([("verdicts", "Verdicts")] if found else []),
+        *((section.name, section.title) for section in sections),
+        ("how", "How"),
+    ]
     body = ["<nav>" + " ".join(f'<a href="#{name}">{html.escape(words)}</a>' for name, words in links) + "</nav>"]
     body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in lead]
-    body.append('<h2 id="verdicts">Verdicts</h2>')
-    body += [_verdict(verdict, figure) for verdict, figure in found]
-    body.append(_table(cases, {}))
+    if found:
+        body.append('<h2 id="verdicts">Verdicts</h2>')
+        body += [_verdict(verdict, figure) for verdict, figure in found]
+    if cases is not None:
+        body.append(_table(cases, {}))
     for section in sections:
         body.append(f'<h2 id="{section.name}">{html.escape(section.title)}</h2>')
         body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.words]

@@ -1,0 +1,115 @@
+"""A classifier as an attack sees it: images in, scores out, every image counted."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.attack import scores as scoring
+
+Images = NDArray[np.float32]
+Array = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Classifier:
+    """A model behind one form: `predict` takes a batch of images and gives a row of scores for each.
+
+    Arguments
+    ---------
+    predict: from (images, *shape) of float32 to (images, classes).
+    bounds: the value range of a pixel, (low, high); None: not known.
+    shape: of one image, as the model takes it; None: any.
+    layout: "NHWC", "NCHW", "HW" or "flat", how the model takes an image; None: as it is given.
+    scores: "logits", "probabilities" or "log-probabilities"; None: told from the first answer.
+    classes: names of the classes.
+    batch: the most images in one call of ``predict``.
+
+    ``queries`` counts the images that ``predict`` was given, ``calls`` how often it was called, and
+    ``seconds`` how long that took.
+    """
+
+    predict: Callable[[Images], Any]
+    bounds: tuple[float, float] | None = None
+    shape: tuple[int, ...] | None = None
+    layout: str | None = None
+    scores: str | None = None
+    classes: tuple[str, ...] | None = None
+    name: str = "classifier"
+    batch: int = 256
+    queries: int = field(default=0, init=False)
+    calls: int = field(default=0, init=False)
+    seconds: float = field(default=0.0, init=False)
+
+    def __call__(self, images: Images) -> Array:
+        """Log-probabilities, (images, classes)."""
+        parts = [self._ask(images[at : at + self.batch]) for at in range(0, len(images), self.batch)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _ask(self, images: Images) -> Array:
+        began = time.perf_counter()
+        self.queries += len(images)  # before the call: one that fails has been made
+        self.calls += 1
+        try:
+            answer = self.predict(images)
+        finally:
+            self.seconds += time.perf_counter() - began
+        scores = scoring.table(answer, len(images))
+        if self.scores is None:
+            self.scores = scoring.kind_of(scores)
+        elif self.calls == 1:
+            scoring.check_kind(scores, self.scores)
+        return scoring.log_probabilities(scores, self.scores)
+
+
+def wrap(model: Any, **declared: Any) -> Classifier:
+    """A `Classifier` of whatever a model is; what is declared (bounds, layout, scores ...) goes before what it says.
+
+    A model is a callable from a batch of images to scores, the path of an ONNX file, a torch module, a
+    scikit-learn estimator, an ART classifier, or a foolbox model.
+
+    >>> wrap(lambda images: images.sum(axis=(1, 2))[:, None] * [0.0, 1.0], bounds=(0, 1)).name
+    '<lambda>'
+    """
+    from zerothresh.attack import adapters
+
+    told = {name: value for name, value in declared.items() if value is not None}
+    if isinstance(model, Classifier):
+        return replace(model, **told)  # with a counter of its own
+    if isinstance(model, str | os.PathLike):
+        made = adapters.onnx(Path(model))
+    elif _of(model, "art."):
+        made = adapters.art(model)
+    elif _of(model, "foolbox."):
+        made = adapters.foolbox(model)
+    elif _of(model, "torch."):
+        made = adapters.torch(model)
+    elif hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
+        made = adapters.sklearn(model)
+    elif callable(model):
+        made = Classifier(model, name=getattr(model, "__name__", type(model).__name__))
+    else:
+        raise ValueError(
+            "the classifier must be a callable from images to scores, the path of an ONNX file, a torch module, a "
+            f"scikit-learn estimator, an ART classifier or a foolbox model, not {type(model).__name__}"
+        )
+    made = replace(made, **told)
+    if made.bounds is not None:
+        low, high = (float(bound) for bound in made.bounds)
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"bounds must be the value range of a pixel, (low, high), not ({low:g}, {high:g})")
+        made = replace(made, bounds=(low, high))
+    return made
+
+
+def _of(model: Any, package: str) -> bool:
+    """Whether a class of the model comes from a package, which need not be importable to be told."""
+    return any(f"{kind.__module__}.".startswith(package) for kind in type(model).__mro__)

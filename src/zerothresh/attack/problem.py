@@ -1,0 +1,55 @@
+"""The attack as a problem: a component an image, its loss as a function of the perturbation."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.attack.classifier import Classifier
+from zerothresh.attack.images import Stack
+from zerothresh.attack.scores import loss
+from zerothresh.runs.identity import digest
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+
+class Universal:
+    r"""One perturbation for n images:
+
+    .. math:: f_i(\theta) = \max(F_{y_i}(x) - \max_{j \ne y_i} F_j(x), 0), \quad x = \mathrm{clip}(x_i + \theta)
+
+    with log-probabilities F. A query is one image seen by the classifier, which is one call of an f_i.
+    """
+
+    def __init__(self, classifier: Classifier, stack: Stack, labels: Labels, targets: Labels | None = None) -> None:
+        self.classifier, self.stack, self.labels, self.targets = classifier, stack, labels, targets
+        self.n, self.d = stack.n, stack.d
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this attack from another: the images, their labels, the range and the model's name."""
+        aim = "" if self.targets is None else digest(self.targets)
+        return f"{self.classifier.name} {digest(self.stack.flat)} {digest(self.labels)} {aim} {self.stack.bounds}"
+
+    def attacked(self, points: Array, components: Labels) -> NDArray[np.float32]:
+        """clip(x_i + theta), as the classifier takes it."""
+        images = self.stack.flat[components]
+        np.add(images, points, out=images, casting="same_kind")
+        np.clip(images, *self.stack.bounds, out=images)
+        return images.reshape(-1, *self.stack.shape)
+
+    def values(self, points: Array, components: Labels) -> Array:
+        """f_i at each row, the whole batch in as few calls of the model as it takes."""
+        targets = None if self.targets is None else self.targets[components]
+        out = np.empty(len(components))
+        for at in range(0, len(components), self.classifier.batch):  # small enough to stay in the cache
+            rows = slice(at, at + self.classifier.batch)
+            scores = self.classifier(self.attacked(points[rows], components[rows]))
+            out[rows] = loss(scores, self.labels[components[rows]], None if targets is None else targets[rows])
+        return out
+
+    def predictions(self, theta: Array) -> Labels:
+        """What the classifier says of all attacked images: n queries."""
+        scores = self.classifier(self.attacked(theta[None], np.arange(self.n)))
+        return np.asarray(scores.argmax(axis=1))

@@ -1,0 +1,581 @@
+from __future__ import annotations
+
+import pickle
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zerothresh as zt
+from zerothresh.attack import Classifier, FewPixel, Universal, universal, wrap
+from zerothresh.attack.images import stack
+from zerothresh.attack.scores import BadScores, kind_of, log_probabilities, loss
+from zerothresh.datasets import cifar10
+
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(40, 5)) * 3
+
+
+def softmax(logits):
+    top = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return top / top.sum(axis=1, keepdims=True)
+
+
+class Linear:
+    """A classifier of colour images, (images, 6, 5, 3) or channels first, with weights of its own."""
+
+    def __init__(self, classes=4, first=False, seed=1):
+        self.weights = np.random.default_rng(seed).normal(size=(6 * 5 * 3, classes))
+        self.first, self.seen, self.batches = first, 0, []
+
+    def __call__(self, images):
+        self.seen += len(images)
+        self.batches.append(len(images))
+        shown = images.transpose(0, 2, 3, 1) if self.first else images
+        assert shown.shape[1:] == (6, 5, 3)
+        return shown.reshape(len(images), -1).astype(float) @ self.weights
+
+
+def images(n=12, seed=2):
+    return np.random.default_rng(seed).uniform(-0.5, 0.5, size=(n, 6, 5, 3)).astype(np.float32)
+
+
+def victims(n=12, **options):
+    model = Linear(**options)
+    x = images(n)
+    y = model(x.transpose(0, 3, 1, 2) if model.first else x).argmax(axis=1)
+    model.seen, model.batches = 0, []
+    return model, x, y
+
+
+# Scores and the loss.
+
+
+@pytest.mark.parametrize("kind", ["logits", "probabilities", "log-probabilities"])
+def test_the_loss_is_the_papers_whatever_the_scores_are(kind):
+    scores = {"logits": LOGITS, "probabilities": softmax(LOGITS), "log-probabilities": np.log(softmax(LOGITS))}[kind]
+    assert kind_of(scores) == kind
+    F, y = np.log(softmax(LOGITS)), RNG.integers(5, size=40)
+    others = [max(F[i, j] for j in range(5) if j != y[i]) for i in range(40)]
+    wanted = [max(F[i, y[i]] - others[i], 0) for i in range(40)]
+    assert np.allclose(loss(log_probabilities(scores, kind), y), wanted)
+    aim = (y + 1) % 5
+    wanted = [max(max(F[i, j] for j in range(5) if j != aim[i]) - F[i, aim[i]], 0) for i in range(40)]
+    assert np.allclose(loss(log_probabilities(scores, kind), y, aim), wanted)
+
+
+def test_scores_that_are_no_scores_are_refused():
+    x, y = images(3), [0, 1, 2]
+    for model, words in [
+        (lambda x: np.full((len(x), 4), np.nan), "returned nan as the score of class 0 for image 0"),
+        (lambda x: np.zeros(len(x)), r"returned shape \(3,\) for 3 images"),
+        (lambda x: np.zeros((len(x), 4), complex), "complex128 scores"),
+        (lambda x: np.zeros((1, 4)), r"shape \(1, 4\) for 3 images"),
+    ]:
+        with pytest.raises(BadScores, match=words):
+            universal(model, x, y, k=1, budget=100, bounds=(-0.5, 0.5))
+    with pytest.raises(BadScores, match="declared as probabilities, but"):
+        universal(Linear(), x, y, k=1, budget=100, bounds=(-0.5, 0.5), scores="probabilities")
+    with pytest.raises(ValueError, match="scores"):
+        universal(Linear(), x, y, k=1, budget=100, bounds=(-0.5, 0.5), scores="percent")
+
+
+def test_scores_that_turn_to_nan_on_the_way_stop_the_search_and_keep_the_best():
+    model, x, y = victims()
+
+    def ill(images):
+        scores = model(images)
+        return np.where(len(model.batches) == 6, np.nan, scores)
+
+    found = universal(ill, x, y, k=1, budget=300, bounds=(-0.5, 0.5), seed=0)
+    assert found.search.status is zt.Status.BAD_VALUE
+    assert all(found.promises().values())
+
+
+# Images.
+
+
+def test_channels_last_and_channels_first_give_the_same_attack():
+    last, x, y = victims()
+    first, _, _ = victims(first=True)
+    one = universal(last, x, y, k=3, budget=400, bounds=(-0.5, 0.5), seed=5)
+    two = universal(Classifier(first, layout="NCHW", bounds=(-0.5, 0.5)), x, y, k=3, budget=400, seed=5)
+    assert one.perturbation.shape == two.perturbation.shape == (6, 5, 3)
+    assert one.images.shape == two.images.shape == x.shape
+    assert one.pixels == two.pixels == 3
+    for found in (one, two):
+        assert np.allclose(found.images, np.clip(x + found.perturbation, -0.5, 0.5), atol=1e-6)
+    three = universal(first, x.transpose(0, 3, 1, 2), y, k=3, budget=400, bounds=(-0.5, 0.5), seed=5)
+    assert np.array_equal(three.perturbation.transpose(1, 2, 0), two.perturbation)
+
+
+BAD = [
+    ({"images": images() * 3}, "values from -1.49.* outside of the value range"),
+    ({"images": images(4).astype(complex)}, "must be an array of numbers"),
+    ({"images": images(0)}, "at least one image"),
+    ({"images": np.full((2, 6, 5, 3), np.nan)}, "image 0 holds a value that is not finite"),
+    ({"images": np.zeros((12, 3, 6, 3))}, r"may be laid out as NHWC or as NCHW"),
+    ({"images": np.zeros((12, 7, 6, 5))}, r"may be laid out as NHWC or as NCHW"),
+    ({"layout": "NHCW"}, "layout"),
+    ({"layout": "HW"}, r"layout='HW' does not fit images of shape \(6, 5, 3\)"),
+    ({"labels": None}, "labels are missing"),
+    ({"labels": [0, 1]}, "labels must be 12 whole numbers"),
+    ({"labels": np.zeros(12)}, "labels must be 12 whole numbers, .* not float64"),
+    ({"labels": [9] * 12}, "name class 9; the classifier has classes 0 to 3"),
+    ({"labels": [-1] * 12}, "name class -1"),
+    ({"targeted": 7}, "targeted name class 7"),
+    ({"k": 0}, "k must be"),
+    ({"k": 31}, "k = 31 is larger than the number of groups = 30"),
+    ({"budget": 24}, "budget = 24 is too small: 12 queries are kept for a look at the 12 images"),
+    ({"granularity": "patch"}, "granularity"),
+    ({"bounds": (1, 0)}, "bounds must be the value range of a pixel"),
+    ({"bounds": None, "images": images() * 1e4}, "no usual value range: pass bounds"),
+    ({"classifier": 3}, "the classifier must be a callable"),
+    ({"classifier": "nowhere.onnx"}, "there is no file nowhere.onnx"),
+    ({"attack": "worst"}, "method"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), BAD, ids=[words[:40] for _, words in BAD])
+def test_bad_input_is_refused_with_a_sentence(wrong, words):
+    model, x, y = victims()
+    told = {"classifier": model, "images": x, "labels": y, "k": 2, "budget": 200, "bounds": (-0.5, 0.5)} | wrong
+    with pytest.raises(ValueError, match=words):
+        universal(told.pop("classifier"), told.pop("images"), told.pop("labels"), **told)
+
+
+def test_a_net_with_another_input_size_is_refused():
+    net = zt.attack.wrap(Path(zt.attack.__file__).parent / "nets" / "cifar10_small.onnx")
+    with pytest.raises(ValueError, match=r"takes images of shape \(3, 32, 32\) \(NCHW\), but these are \(28, 28, 3\)"):
+        universal(net, np.zeros((2, 28, 28, 3)), [0, 0], k=1, budget=100)
+    estimator = zt.attack.digits(3)[0]
+    with pytest.raises(ValueError, match=r"takes 64 numbers an image, but these are of shape \(9, 9\)"):
+        universal(estimator, np.zeros((2, 9, 9)), [0, 0], k=1, budget=100)
+
+
+def test_a_value_range_that_nobody_said_is_guessed_with_a_warning():
+    model, x, y = victims()
+    with pytest.warns(UserWarning, match=r"look like \[-0.5, 0.5\], which is taken"):
+        found = universal(model, x, y, k=1, budget=100, seed=0)
+    assert not found.stack.declared
+
+
+def test_a_file_that_is_no_net_is_refused(tmp_path):
+    (tmp_path / "net.onnx").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match="no net that onnxruntime can read"):
+        wrap(tmp_path / "net.onnx")
+
+
+# The attack.
+
+
+@pytest.mark.parametrize("granularity", ["pixel", "channel"])
+@pytest.mark.parametrize("attack", ["best", "auto", zt.SZOHT(eta=0.01)])
+@pytest.mark.parametrize("budget", [100, 333])
+def test_k_the_range_and_the_budget_hold_by_the_classifiers_own_count(granularity, attack, budget):
+    model, x, y = victims()
+    found = universal(
+        model, x, y, k=4, budget=budget, granularity=granularity, attack=attack, bounds=(-0.5, 0.5), seed=3
+    )
+    assert model.seen == found.queries <= budget
+    assert found.search.nfev == model.seen - 2 * len(x)
+    changed = (found.perturbation != 0).any(axis=2).sum() if granularity == "pixel" else (found.perturbation != 0).sum()
+    assert changed <= 4
+    assert found.images.min() >= -0.5
+    assert found.images.max() <= 0.5
+    assert list(found.promises().values()) == [True] * 3
+    assert np.array_equal(found.after, model(found.images).argmax(axis=1))
+    assert found.success_rate == (found.after != y).mean()
+
+
+def test_images_that_are_wrong_as_they_are_cost_one_look_and_count_for_nothing():
+    model, x, y = victims()
+    y[:5] = (y[:5] + 1) % 4
+    found = universal(model, x, y, k=2, budget=300, bounds=(-0.5, 0.5), seed=0)
+    assert found.right.tolist() == [False] * 5 + [True] * 7
+    assert not found.fooled[:5].any()
+    assert found.success_rate == found.fooled.sum() / 7
+    nothing = universal(model, x[:5], y[:5], k=2, budget=300, bounds=(-0.5, 0.5), seed=0)
+    assert nothing.search is None
+    assert np.isnan(nothing.success_rate)
+    assert nothing.queries == 5
+    assert not nothing.perturbation.any()
+
+
+def test_a_targeted_attack_counts_only_its_target():
+    model, x, y = victims()
+    found = universal(model, x, y, k=25, budget=3000, bounds=(-0.5, 0.5), targeted=2, seed=0)
+    assert np.array_equal(found.fooled, found.right & (found.after == 2))
+    aimed = found.right & (y != 2)
+    assert found.fooled[aimed].mean() > 0.7
+
+
+def test_the_same_seed_gives_the_same_attack_and_queries_come_in_batches():
+    model, x, y = victims()
+    one = universal(model, x, y, k=3, budget=500, bounds=(-0.5, 0.5), seed=7)
+    calls = len(model.batches)
+    two = universal(model, x, y, k=3, budget=500, bounds=(-0.5, 0.5), seed=7)
+    assert np.array_equal(one.theta, two.theta)
+    assert calls < one.queries / 4
+
+
+def test_an_attack_that_is_stopped_goes_on_and_pays_nothing_twice(tmp_path):
+    model, x, y = victims()
+    whole = universal(model, x, y, k=1, budget=400, bounds=(-0.5, 0.5), seed=1)
+    paid = model.seen
+
+    def broken(images):
+        if model.seen > limit:
+            raise ConnectionError("gone")
+        return model(images)
+
+    model.seen, limit = 0, 100
+    with pytest.raises(ConnectionError):
+        universal(broken, x, y, k=1, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
+    limit = 10**9
+    found = universal(broken, x, y, k=1, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
+    assert np.array_equal(found.theta, whole.theta)
+    assert model.seen <= paid  # the call that failed is charged, and never reached the model
+    with pytest.raises(ValueError, match="belongs to another attack"):
+        universal(model, x[:5], y[:5], k=1, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
+
+
+def test_calls_that_fail_are_made_again_within_the_budget():
+    model, x, y = victims()
+    times = 0
+
+    def shaky(images):
+        nonlocal times
+        times += 1
+        answer = model(images)
+        if times % 4 == 1:
+            raise ConnectionError("try again")
+        return answer
+
+    found = universal(shaky, x, y, k=2, budget=500, bounds=(-0.5, 0.5), seed=1, retries=3, backoff=0)
+    assert model.seen == found.queries <= 500
+    assert found.search.success
+
+
+# The search.
+
+
+def test_few_pixel_looks_at_corners_only_and_keeps_whole_groups():
+    seen = []
+
+    class Sphere:
+        d, n = 12, 5
+
+        def values(self, points, components):
+            seen.extend(points)
+            return ((points - 0.3) ** 2).sum(axis=1) + components
+
+    low, high = np.full(12, -1.0), np.full(12, 2.0)
+    low[:3] = 0.0
+    groups = np.repeat(np.arange(4), 3)
+    found = zt.minimize(Sphere(), None, 2, budget=300, method=FewPixel(), bounds=(low, high), groups=groups, seed=0)
+    assert all(np.isin(point, (-1.0, 0.0, 2.0)).all() for point in seen)
+    assert all((point[:3] >= 0).all() for point in seen)
+    assert np.unique(groups[found.support]).size <= 2
+    with pytest.raises(ValueError, match="finite bounds"):
+        zt.minimize(Sphere(), None, 2, budget=300, method=FewPixel(), seed=0)
+    for wrong in ({"candidates": 0}, {"look": 0.0}, {"share": 0.0}, {"share": 1.5}):
+        with pytest.raises(ValueError, match="must be"):
+            FewPixel(**wrong)
+
+
+def test_few_pixel_finds_the_places_that_matter_and_stops_at_zero():
+    class Needles:
+        d, n = 200, 8
+
+        def values(self, points, components):
+            return np.maximum(3.0 - points[:, 10] + points[:, 77] - points[:, 150], 0) * (1 + components % 3)
+
+    found = zt.minimize(Needles(), None, 3, budget=60_000, method=FewPixel(), bounds=(-1, 1), seed=0)
+    assert found.fun == 0
+    assert found.support.tolist() == [10, 77, 150]
+    assert found.status is zt.Status.CONVERGED
+
+
+def test_few_pixel_fits_places_that_are_all_held():
+    model, x, y = victims()
+    found = universal(model, x, y, k=30, budget=300, bounds=(-0.5, 0.5), seed=0)
+    assert found.pixels == 30
+
+
+# Models of other libraries, told by where their class comes from; the libraries themselves need not be there.
+
+
+def test_an_estimator_of_scikit_learn_is_taken():
+    classifier, x, y = zt.attack.digits(3)
+    assert (classifier.bounds, classifier.scores, classifier.layout) == ((0.0, 16.0), "probabilities", "flat")
+    found = universal(classifier, x, y, k=3, budget=2500, seed=0)
+    assert found.right.mean() > 0.8
+    assert found.success_rate > 0.9
+    assert all(found.promises().values())
+    flat = universal(classifier, x.reshape(len(x), -1), y, k=3, budget=2500, seed=0)
+    assert np.array_equal(flat.perturbation.reshape(8, 8), found.perturbation)
+
+
+def test_an_estimator_without_probabilities_is_taken():
+    from sklearn.linear_model import RidgeClassifier
+
+    x = images()
+    y = (x.mean(axis=(1, 2, 3)) > 0).astype(int)
+    with pytest.raises(ValueError, match="has not been fitted"):
+        wrap(RidgeClassifier())
+    made = wrap(RidgeClassifier().fit(x.reshape(12, -1), y), bounds=(-0.5, 0.5))
+    assert made(x).shape == (12, 2)
+    assert made.scores == "logits"
+
+
+def stand_in(module, name, **parts):
+    return type(name, (), {"__module__": module, **parts})
+
+
+def test_a_classifier_of_art_is_taken():
+    model, x, y = victims(first=True)
+    kind = stand_in(
+        "art.estimators.classification.pytorch", "PyTorchClassifier",
+        clip_values=(-0.5, 0.5), input_shape=(3, 6, 5), channels_first=True, predict=lambda self, x: model(x),
+    )  # fmt: skip
+    made = wrap(kind())
+    assert (made.bounds, made.layout, made.shape) == ((-0.5, 0.5), "NCHW", (3, 6, 5))
+    assert universal(kind(), x, y, k=3, budget=300, seed=0).queries == model.seen
+
+
+def test_a_model_of_foolbox_is_taken():
+    model, x, y = victims()
+    bounds = types.SimpleNamespace(lower=-0.5, upper=0.5)
+    kind = stand_in("foolbox.models.numpy", "NumPyModel", bounds=bounds, __call__=lambda self, x: model(x))
+    assert wrap(kind()).bounds == (-0.5, 0.5)
+    assert universal(kind(), x, y, k=3, budget=300, seed=0).queries == model.seen
+    other = stand_in("foolbox.models.jax", "JAXModel", bounds=bounds, __call__=lambda self, x: model(x))
+    with pytest.raises(ValueError, match="not JAXModel: pass a callable"):
+        wrap(other())
+
+
+def test_a_module_of_torch_is_taken():
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(90, 4))
+    made = wrap(net, bounds=(-0.5, 0.5))
+    assert made.layout == "NCHW"
+    assert made(images().transpose(0, 3, 1, 2)).shape == (12, 4)
+
+
+def test_the_attack_of_art_gives_attacked_images(monkeypatch):
+    model, x, y = victims()
+    base = type("EvasionAttack", (), {"attack_params": (), "__init__": lambda self, estimator: setattr(self, "estimator", estimator)})  # fmt: skip
+    parts = {
+        "art": {}, "art.attacks": {}, "art.attacks.attack": {"EvasionAttack": base}, "art.estimators": {},
+        "art.estimators.classification": {}, "art.estimators.classification.classifier": {"ClassifierMixin": object},
+        "art.estimators.estimator": {"BaseEstimator": object},
+    }  # fmt: skip
+    for name, content in parts.items():
+        made = types.ModuleType(name)
+        vars(made).update(content)
+        monkeypatch.setitem(sys.modules, name, made)
+    monkeypatch.delitem(sys.modules, "zerothresh.attack.art", raising=False)
+    kind = stand_in(
+        "art.estimators.x", "BlackBoxClassifier",
+        clip_values=(-0.5, 0.5), input_shape=(6, 5, 3), channels_first=False, predict=lambda self, x: model(x),
+    )  # fmt: skip
+    attack = zt.attack.ZeroThreshAttack(kind(), k=3, budget=400, seed=0)
+    attacked = attack.generate(x, np.eye(4)[y])
+    assert attacked.shape == x.shape
+    assert attacked.dtype == x.dtype
+    assert (np.abs(attacked - x).max(axis=(0, 3)) > 1e-6).sum() <= 3
+    assert attack.found.queries == model.seen <= 400
+    assert np.array_equal(attack.generate(x), attacked)  # the classifier's own answers are the labels here
+    sys.modules.pop("zerothresh.attack.art", None)
+    with pytest.raises(AttributeError, match="has no 'Attack'"):
+        zt.attack.Attack
+
+
+def test_the_attack_of_art_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "art", None)
+    monkeypatch.delitem(sys.modules, "zerothresh.attack.art", raising=False)
+    with pytest.raises(ImportError, match="pip install adversarial-robustness-toolbox"):
+        zt.attack.ZeroThreshAttack(None)
+    sys.modules.pop("zerothresh.attack.art", None)
+
+
+def test_a_classifier_can_be_sent_to_another_process():
+    net = wrap(Path(zt.attack.__file__).parent / "nets" / "cifar10_small.onnx")
+    x = zt.datasets.load_cifar10_paper("ship").data.transpose(0, 3, 1, 2).astype(np.float32) / 255 - 0.5
+    assert np.array_equal(pickle.loads(pickle.dumps(net))(x), net(x))  # noqa: S301
+
+
+# The net and the images that come with the package.
+
+
+def test_the_shipped_net_is_as_good_as_its_card_says():
+    folder = Path(zt.attack.__file__).parent / "nets"
+    card = (folder / "README.md").read_text()
+    assert (folder / "cifar10_small.onnx").stat().st_size < 1_000_000
+    net = wrap(folder / "cifar10_small.onnx")
+    assert (net.bounds, net.scores, net.classes) == ((-0.5, 0.5), "log-probabilities", cifar10.CLASSES)
+    table = zt.datasets.load_cifar10_paper()
+    x = stack(table.data.astype(np.float32) / 255 - 0.5, net, layout=None, bounds=None)
+    right = int((Universal(net, x, table.target).predictions(np.zeros(x.d)) == table.target).sum())
+    assert f"; {right} of the paper's 40 images" in card
+
+
+def test_the_shipped_net_on_the_whole_test_set_where_it_is_at_hand():
+    try:
+        table = zt.datasets.load_cifar10()
+    except FileNotFoundError:
+        pytest.skip("CIFAR-10 is not in its folder")
+    folder = Path(zt.attack.__file__).parent / "nets"
+    net = wrap(folder / "cifar10_small.onnx")
+    x = stack(table.data.astype(np.float32) / 255 - 0.5, net, layout=None, bounds=None)
+    right = (Universal(net, x, table.target).predictions(np.zeros(x.d)) == table.target).mean()
+    assert right >= 0.78
+    assert f"{100 * right:.2f} % of the 10,000 test images" in (folder / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_at_least_four_fifths_of_the_time_is_spent_inside_the_model():
+    import time
+
+    net = wrap(Path(zt.attack.__file__).parent / "nets" / "cifar10_small.onnx")
+    table = zt.datasets.load_cifar10_paper("airplane")
+    began = time.perf_counter()
+    # one pixel is too few to fool all, so that the whole budget is used
+    found = universal(net, table.data.astype(np.float32) / 255 - 0.5, table.target, k=1, budget=60_000, seed=0)
+    assert found.queries > 59_900
+    assert found.classifier.seconds > 0.8 * (time.perf_counter() - began)
+
+
+@pytest.mark.slow
+def test_the_libraries_themselves_are_taken():
+    torch, foolbox = pytest.importorskip("torch"), pytest.importorskip("foolbox")
+    art = pytest.importorskip("art.estimators.classification")
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(90, 4)).eval()
+    x = images()
+    first = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    y = net(torch.from_numpy(first)).argmax(1).numpy()
+    told = {"clip_values": (-0.5, 0.5), "input_shape": (3, 6, 5), "nb_classes": 4}
+    classifier = art.PyTorchClassifier(net, loss=torch.nn.CrossEntropyLoss(), **told)
+    plain = universal(net, x, y, k=3, budget=400, bounds=(-0.5, 0.5), seed=0)
+    for model in (classifier, foolbox.PyTorchModel(net, bounds=(-0.5, 0.5), device="cpu")):
+        assert np.array_equal(universal(model, x, y, k=3, budget=400, seed=0).theta, plain.theta)
+    attack = zt.attack.ZeroThreshAttack(classifier, k=3, budget=400, seed=0)
+    assert np.array_equal(attack.generate(first, y).transpose(0, 2, 3, 1), plain.images)
+
+
+# The command, and the paper's experiment.
+
+
+def command(*words):
+    from typer.testing import CliRunner
+
+    from zerothresh.cli import app
+
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "150"})
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory):
+    table = zt.datasets.load_cifar10_paper("bird")
+    path = tmp_path_factory.mktemp("birds") / "x.npz"
+    np.savez(path, images=table.data.astype(np.float32) / 255 - 0.5, labels=table.target)
+    return path
+
+
+NET = Path(zt.attack.__file__).parent / "nets" / "cifar10_small.onnx"
+
+
+def test_the_command_attacks_a_net_and_writes_a_report(birds, tmp_path):
+    import json
+
+    done = command("attack", "--model", NET, "--images", birds, "-k", 20, "--budget", 900, "--out", tmp_path / "report")
+    assert done.exit_code == 0, done.output
+    assert "at most 20 pixels changed" in done.output
+    told = json.loads((tmp_path / "report" / "attack.json").read_text())
+    assert told["promises"] == {
+        "at most 20 pixels changed": True,
+        "values within [-0.5, 0.5]": True,
+        "at most 900 queries": True,
+    }
+    assert told["queries"] <= 900
+    assert told["fooled"] > 5
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "promise: at most 900 queries" in page
+    with np.load(tmp_path / "report" / "attack.npz") as held, np.load(birds) as given:
+        assert np.allclose(held["images"], np.clip(given["images"] + held["perturbation"], -0.5, 0.5), atol=1e-6)
+        assert ((held["perturbation"] != 0).any(axis=2)).sum() <= 20
+    again = command("attack", "--model", NET, "--images", birds, "-k", 5, "--budget", 100, "--out", tmp_path / "report")
+    assert again.exit_code == 0
+
+
+def test_the_command_refuses_what_cannot_be_attacked(birds, tmp_path):
+    np.savez(tmp_path / "unlabelled.npz", images=np.zeros((2, 32, 32, 3)))
+    np.savez(tmp_path / "bright.npz", images=np.full((2, 32, 32, 3), 255), labels=np.zeros(2, int))
+    np.savez(tmp_path / "small.npz", images=np.zeros((2, 28, 28, 3)), labels=np.zeros(2, int))
+    (tmp_path / "text.npz").write_text("nothing")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    for words, said in [
+        (["--model", NET], "--model and --images go together"),
+        (["--model", NET, "--images", tmp_path / "nowhere.npz"], "there is no file"),
+        (["--model", NET, "--images", tmp_path / "text.npz"], "no .npz file of plain arrays"),
+        (["--model", NET, "--images", tmp_path / "unlabelled.npz"], "has no labels: it holds images"),
+        (["--model", NET, "--images", tmp_path / "bright.npz"], "outside of the value range [-0.5, 0.5]"),
+        (["--model", NET, "--images", tmp_path / "small.npz"], "takes images of shape (3, 32, 32)"),
+        (["--model", birds, "--images", birds], "no net that onnxruntime can read"),
+        (["--model", NET, "--images", birds, "--out", tmp_path / "full"], "holds other files"),
+        (["--model", NET, "--images", birds, "--attack", "nothing"], "method"),
+    ]:
+        done = command("attack", *words, *([] if "--out" in words else ["--out", tmp_path / "out"]))
+        assert done.exit_code == 2, done.output
+        assert said in " ".join(done.output.split()), done.output
+    assert (tmp_path / "full" / "file").read_text() == "mine"
+
+
+def test_the_paper_attack_is_reported_with_pictures_labels_and_intervals(tmp_path, monkeypatch):
+    import json
+
+    from zerothresh.reproduce import attack, attack_report
+
+    monkeypatch.setattr(attack, "ETAS", (0.05,))
+    monkeypatch.setattr(attack, "BUDGET", 250)
+    plan = attack.Plan(("dog",), 0, 1, {250: 2}, None, True)
+    of = attack.run(plan, "dog", jobs=1, folder=tmp_path)
+    assert of.victims.right.tolist() == [True] * 5 + [False] + [True] * 4  # image 42, as the model card says
+    assert not any(entry.score.fooled[5] for entry in of.entries)
+    (tmp_path / "study.json").write_text("{}")  # as `prepare` leaves it
+    found = attack_report.write(tmp_path, plan, [of], attack.identity(plan), 1.0)
+    assert {verdict.name for verdict in found} == {"reduced", "saga", "best"}
+    page = (tmp_path / "index.html").read_text()
+    for word in ("attack-dog-pictures.png", "attack-dog-curves.png", "SARAH-SZHT", "p-SAGA-SZHT", "the paper&#x27;s"):
+        assert word in page
+    listed = json.loads((tmp_path / "manifest.json").read_text())["files"]
+    assert set(listed) <= {path.name for path in tmp_path.iterdir()}
+    rows = (tmp_path / "attack-dog-care.csv").read_text().splitlines()
+    assert len(rows) == 1 + len(attack.LABELS)
+    again = attack.run(plan, "dog", jobs=1, folder=tmp_path)  # from what was kept
+    assert np.array_equal(again.entry("best").score.theta, of.entry("best").score.theta)
+
+
+def test_the_labels_of_the_paper_are_there_and_its_bold_ones_that_are_right_do_not_count():
+    from zerothresh.reproduce.attack import PRINTED
+    from zerothresh.reproduce.attack_report import _printed
+
+    assert all(len(row.split()) == 10 for rows in PRINTED.values() for row in rows.values())
+    assert _printed("airplane", "SARAH-SZHT")[0] == "6 of 10"  # the text says 7
+    assert _printed("bird", "FGZOHT")[0] == "6 of 10"
+    assert _printed("dog", "best") == ("-", "-")
+
+
+def test_the_command_knows_the_classes_of_the_paper(tmp_path):
+    for words, said in [
+        (["--class", "cat"], "there is no class 'cat'"),
+        (["--budget", "100"], "leave --budget out"),
+        (["--class", "dog", "--quick", "--cifar10", tmp_path / "nowhere"], "holds no CIFAR-10"),
+    ]:
+        done = command("reproduce", "attack", *words, "--out", tmp_path / "out")
+        assert done.exit_code == 2, done.output
+        assert said in " ".join(done.output.split())
