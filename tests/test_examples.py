@@ -42,7 +42,13 @@ def run(name: str, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
+SLOW = {"attack_http.py"}  # three processes; tests/test_attack.py has its parts
+NAMES = sorted(path.name for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in NAMES]
+)
 def test_the_example_runs_and_shows_what_it_says(name, tmp_path):
     arguments = ["picture.png"] if name == "compare_methods.py" else []
     out = run(name, tmp_path, *arguments)
