@@ -61,7 +61,7 @@ class SZOHTTheory:
 
     >>> method = SZOHTTheory(rho_minus=1.0, rho_plus=1.0, k_star=1)
     >>> method.directions(100), round(method.eta(100, k=10), 4)
-    (612, 0.1012)
+    (536, 0.1071)
     """
 
     solves: ClassVar[str] = "restricted strongly convex, l0"
