@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh import check
+from zerothresh.attack.places import Grid, Places
 from zerothresh.methods.program import Asks, Program, Room
 
 Array = NDArray[np.float64]
@@ -19,11 +20,19 @@ class FewPixel(Program):
     r"""Swaps between corners of the box, raced on a few components first.
 
     The iterate has k places (coordinates, or groups of them: pixels) at corners of the box. A candidate
-    gives up some places for new ones, at random corners. A round races several candidates on a few
-    components, mostly those that are not at 0 yet; the one with the largest fall is asked for on the
-    others, and taken if F falls. As the budget goes, swaps get smaller:
+    gives up some places for new ones, at random corners; once a single place is swapped, it may also
+    move to a neighbour as it is, or have one of its colours turned. In round r,
 
-    .. math:: s = \max(1, \mathrm{share} \cdot k (1 - t)^2), \quad t \text{ the part of the budget that is spent}
+    .. math:: s = \max(1, \mathrm{share} \cdot k / (1 + r / 5))
+
+    places are swapped. Places that could be missed go first: of three, the one without which the loss
+    rose least in the races so far. A round races a few candidates on a few components, mostly those that are
+    not at 0 yet. The best one is then asked for on 2, 4, 8 ... times as many, as long as the loss falls, and
+    is taken if it falls over all of them. When races fail one after the other, up to eight are run side by side,
+    which makes larger batches for the model and hardly costs queries.
+
+    Of many components, the first are used alone at first; their number doubles when all of them are at 0, or
+    after so many calls of each.
 
     Components are taken to be at least 0, as losses are: nothing is left to do when all are 0.
 
@@ -32,113 +41,117 @@ class FewPixel(Program):
 
     Arguments
     ---------
-    candidates: swaps that are raced in a round; None: 6, or 16 if the budget holds F a thousand times, where
-        larger batches save more time than they cost queries.
-    look: the part of the components that a race is run on (at least two of them).
+    grid: (rows, columns, down, right), if the coordinates are an image: the coordinate below j is j + down, the
+        one to the right j + right. None: there are no neighbours.
+    candidates: swaps that are raced in a round. More make larger batches, and cost more queries.
+    first: components that are used at first.
+    passes: calls of each component that is used, before their number is doubled.
     share: the part of the places that is swapped at first.
 
     Reference: Croce, Andriushchenko, Singh, Flammarion and Hein (2022), Sparse-RS, AAAI, for swaps at extreme
-    values with a falling size; the races on a few images are ours.
+    values with a falling size; the rest is ours.
     """
 
-    candidates: int | None = None
-    look: float = 0.2
-    share: float = 0.3
+    grid: Grid | None = None
+    candidates: int = 4
+    first: int = 16
+    passes: int = 50
+    share: float = 0.4
 
     def __post_init__(self) -> None:
-        if self.candidates is not None:
-            check.count("candidates", self.candidates)
-        for name in ("look", "share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be above 0 and at most 1, not {getattr(self, name)!r}")
+        if self.grid is not None:
+            if len(self.grid) != 4:
+                raise ValueError(f"grid must be (rows, columns, down, right), not {self.grid!r}")
+            object.__setattr__(self, "grid", tuple(check.count("grid", number) for number in self.grid))
+        for name in ("candidates", "first", "passes"):
+            check.count(name, getattr(self, name))
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share must be above 0 and at most 1, not {self.share!r}")
 
     def search(self, room: Room) -> Asks:
-        places = Places(room)
-        total = room.left
-        most = self.candidates or (6 if total < 1000 * room.n else 16)
-        held = room.rng.subset(places.count, min(room.k, places.count))
-        theta = places.put(np.zeros(room.d), held, room)
-        values = (yield from room.values([theta]))[0]
-        room.move(theta, float(values.mean()))
-        while values.any():
-            spent = 1 - room.left / total
-            size = min(held.size, max(1, round(self.share * held.size * (1 - spent) ** 2)))
-            points, supports = places.swaps(theta, held, size, self._affordable(most, room), room)
-            first, rest = self._order(values, room)
-            raced = yield from room.values(list(points), first)
-            sums = raced.sum(axis=1)
-            best = int(np.argmin(sums))
-            if sums[best] >= values[first].sum():
+        places = Places(room, self.grid)
+        order = np.argsort(room.rng.uniform(room.n), kind="stable")  # in which components come into use
+        used, began = min(self.first, room.n), 0.0
+        theta, held = places.start(room)
+        values = np.zeros(room.n)
+        values[order[:used]] = (yield from room.values([theta], order[:used]))[0]
+        worth = Worth(held.size)
+        room.move(theta, float(values.mean()) if used == room.n else None)
+        rounds = failed = 0
+        while True:
+            active = order[:used]
+            if used < room.n and (not values[active].any() or room.used - began > self.passes * used):
+                more = order[used : 2 * used]
+                values[more] = (yield from room.values([theta], more))[0]
+                used, began = used + more.size, room.used
+                room.move(theta, float(values.mean()) if used == room.n else None)
                 continue
-            seen = values.copy()
-            seen[first] = raced[best]
-            if rest.size:
-                seen[rest] = (yield from room.values([points[best]], rest))[0]
-            if seen.sum() < values.sum():
-                theta, held, values = points[best].copy(), supports[best], seen
-                room.move(theta, float(values.mean()))
+            if not values[active].any():
+                return
+            size = min(held.size, max(1, round(self.share * held.size / (1 + rounds / 5))))
+            rounds += 1
+            queue = active[_queue(values[active], room)]
+            look = min(used, max(2, round(0.6 * used**0.5)))
+            affordable = (room.left - used + look) // look  # so that one of them can be asked for on all
+            count = int(max(1, min(self.candidates * min(1 + failed // 8, 8), affordable)))
+            given = worth.choose(size, count, room)
+            points, supports = places.candidates(theta, held, given, room)
+            seen = np.repeat(values[None], count, axis=0)
+            seen[:, queue[:look]] = yield from room.values(list(points), queue[:look])
+            rises = (seen - values).sum(axis=1)
+            worth.learn(given, rises / look)
+            # The first of each race, as long as it is ahead of the iterate.
+            starts = range(0, count, self.candidates)
+            left = np.array([at + np.argmin(rises[at : at + self.candidates]) for at in starts])
+            left, at = left[rises[left] < 0], look
+            while left.size and at < used:
+                some = queue[at : 2 * at]
+                if left.size * some.size > room.left:
+                    left = left[np.argsort(rises[left])][: int(room.left // some.size)]
+                seen[left[:, None], some] = yield from room.values(list(points[left]), some)
+                at += some.size
+                rises[left] = (seen[left] - values).sum(axis=1)
+                left = left[rises[left] < 0]
+            if not left.size:
+                failed += len(starts)
+                continue
+            best, failed = left[np.argmin(rises[left])], 0
+            theta, held, values = points[best].copy(), supports[best], seen[best]
+            worth.forget(given[best])
+            room.move(theta, float(values.mean()) if used == room.n else None)
 
-    def _affordable(self, most: int, room: Room) -> int:
-        """As many candidates as leave enough to finish with one."""
-        look = self._size(room)
-        return max(1, min(most, int((room.left - room.n + look) // look)))
 
-    def _size(self, room: Room) -> int:
-        """Components that a race is run on."""
-        return min(room.n, max(2, round(self.look * room.n)))
+class Worth:
+    """How much the loss rose, in the races so far, when a place was given up."""
 
-    def _order(self, values: Array, room: Room) -> tuple[Indices, Indices]:
-        """The components that a race is run on, and the others: those above 0 come first, mostly."""
-        keys = room.rng.uniform(room.n) ** np.where(values > 0, 1.0, 6.0)
-        order = np.argsort(-keys, kind="stable")
-        look = self._size(room)
-        return order[:look], order[look:]
+    def __init__(self, count: int) -> None:
+        self.rise, self.known = np.zeros(count), np.zeros(count, bool)
+        self.usual = 0.0
+
+    def choose(self, size: int, count: int, room: Room) -> Indices:
+        """``size`` numbers of places for each of ``count`` candidates; each the least of three, if there are so many."""
+        places = self.rise.size
+        drawn = np.argsort(room.rng.uniform(count * places).reshape(count, places), axis=1)
+        groups = drawn[:, : size * min(3, places // size)].reshape(count, size, -1)
+        least = np.argmin(self.rise[groups], axis=2)
+        return np.asarray(np.take_along_axis(groups, least[..., None], axis=2)[..., 0])
+
+    def learn(self, given: Indices, rises: Array) -> None:
+        """A race is over: what each candidate gave up, and by how much the loss rose."""
+        share = 1 / given.shape[1]
+        for places, rise in zip(given.tolist(), (rises * share).tolist(), strict=True):
+            for place in places:
+                self.rise[place] += (0.3 if self.known[place] else 1.0) * (rise - self.rise[place])
+                self.known[place] = True
+            self.usual += 0.05 * (rise - self.usual)
+
+    def forget(self, places: Indices) -> None:
+        """Others are there now; they are taken to be worth as much as is usual."""
+        self.rise[places] = self.usual
+        self.known[places] = False
 
 
-class Places:
-    """The groups of coordinates (or single ones) that may be other than 0, and their corners."""
-
-    def __init__(self, room: Room) -> None:
-        box, free, groups = room.box, room.free(), room.constraint.groups
-        if box is None or not (np.isfinite(box.low[free]).all() and np.isfinite(box.high[free]).all()):
-            raise ValueError("few-pixel looks at the corners of a box only: pass finite bounds")
-        labels = free if groups is None else groups[free]
-        order = np.argsort(labels, kind="stable")
-        _, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
-        # A row a place; smaller groups are filled up with their own last coordinate.
-        columns = np.minimum(np.arange(sizes.max(initial=1)), sizes[:, None] - 1)
-        self.members = free[order][starts[:, None] + columns]
-        self.count = len(self.members)
-        self.low = np.where(box.low < 0, box.low, box.high)[self.members]  # a bound at 0 is no corner
-        self.high = np.where(box.high > 0, box.high, box.low)[self.members]
-
-    def put(self, theta: Array, places: Indices, room: Room) -> Array:
-        """Each of these places at a random corner; theta itself is changed."""
-        theta[self.members[places]] = self._corners(places, room)
-        return theta
-
-    def _corners(self, places: Indices, room: Room) -> Array:
-        """A random corner for each of the places, (*places.shape, coordinates)."""
-        up = room.rng.uniform(places.size * self.members.shape[1]) < 0.5
-        return np.where(up.reshape(*places.shape, -1), self.high[places], self.low[places])
-
-    def swaps(self, theta: Array, held: Indices, size: int, count: int, room: Room) -> tuple[Array, Indices]:
-        """Copies with ``size`` of the places given up for others (or, if nearly all are held, for other corners)."""
-        given = self._subsets(held.size, size, count, room)
-        kept = np.ones(self.count, bool)
-        kept[held] = False
-        others = np.flatnonzero(kept)
-        new = held[given] if others.size < size else others[self._subsets(others.size, size, count, room)]
-        points, supports = np.repeat(theta[None], count, axis=0), np.repeat(held[None], count, axis=0)
-        rows = np.arange(count)[:, None]
-        points[rows[..., None], self.members[held[given]]] = 0.0
-        points[rows[..., None], self.members[new]] = self._corners(new, room)
-        supports[rows, given] = new
-        return points, supports
-
-    @staticmethod
-    def _subsets(of: int, size: int, count: int, room: Room) -> Indices:
-        """``count`` times ``size`` different numbers below ``of``, a row each."""
-        if size == 1:
-            return room.rng.integers(of, count)[:, None]
-        return np.array([room.rng.subset(of, size) for _ in range(count)])
+def _queue(values: Array, room: Room) -> Indices:
+    """The order in which components are asked: those above 0 come first, mostly."""
+    keys = room.rng.uniform(values.size) ** np.where(values > 0, 1.0, 20.0)
+    return np.argsort(-keys, kind="stable")

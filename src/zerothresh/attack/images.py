@@ -58,6 +58,15 @@ class Stack:
         return np.repeat(np.arange(self.d // channels), channels)
 
     @property
+    def grid(self) -> tuple[int, int, int, int] | None:
+        """Rows, columns, and how far apart the numbers of neighbours are, down and to the right; None: not known."""
+        if len(self.shape) not in (2, 3) or self.layout == "flat":
+            return None
+        rows, columns = self.shape[1:] if self.layout == "NCHW" else self.shape[:2]
+        right = self._channels if self.layout == "NHWC" else 1
+        return rows, columns, columns * right, right
+
+    @property
     def _channels(self) -> int:
         return {"NCHW": self.shape[0], "NHWC": self.shape[-1]}.get(self.layout, 1) if len(self.shape) == 3 else 1
 

@@ -170,7 +170,7 @@ def universal(
             None,
             k,
             budget=looks.search,
-            method=FewPixel() if attack == "best" else attack,
+            method=FewPixel(part.grid) if attack == "best" else attack,
             bounds=(-held.width, held.width),
             groups=held.groups if granularity == "pixel" else None,
             seed=seed,

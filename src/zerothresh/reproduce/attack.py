@@ -67,10 +67,10 @@ LABELS = (*FIGURE, *BESIDE, "auto", BEST)
 REDUCED = ("VR-SZHT", "SAGA-SZHT", "SARAH-SZHT")
 
 
-def method_of(label: str, eta: float) -> Any:
+def method_of(label: str, eta: float, held: Stack) -> Any:
     """A method of the table; `auto` and the best attack have no learning rate."""
     if label == BEST:
-        return FewPixel()
+        return FewPixel(held.grid)
     if label == "auto":
         return make("auto")
     return {**FIGURE, **BESIDE}[label](eta, M)
@@ -253,7 +253,7 @@ def run(plan: Plan, name: str, *, jobs: int, folder: Path | None, done: Done | N
 
     def cell(label: str, eta: float, budget: int, seed: int, kind: str) -> Cell:
         subject = f"{kind} box" if label == BEST else kind
-        return Cell(f"{name} {label}", method_of(label, eta), PAPER, K, budget, subject, seed)
+        return Cell(f"{name} {label}", method_of(label, eta, of.stack), PAPER, K, budget, subject, seed)
 
     def outcomes(cells: list[Cell]) -> list[Outcome]:
         return run_cells(subjects, cells, jobs=jobs, folder=folder, done=done)

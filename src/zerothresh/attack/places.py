@@ -1,0 +1,113 @@
+"""The places of a few-pixel attack: coordinates or pixels, their corners, their neighbours, and swaps of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.methods.program import Room
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Grid = tuple[int, int, int, int]  # rows, columns, and how far apart the coordinates of neighbours are, down and right
+
+_TURN, _SHIFT = 0.2, 0.2  # the parts of single swaps that turn a colour, and that move to a neighbour
+
+
+class Places:
+    """The groups of coordinates (or single ones) that may be other than 0, and their corners."""
+
+    def __init__(self, room: Room, grid: Grid | None = None) -> None:
+        box, free, groups = room.box, room.free(), room.constraint.groups
+        if box is None or not (np.isfinite(box.low[free]).all() and np.isfinite(box.high[free]).all()):
+            raise ValueError("few-pixel looks at the corners of a box only: pass finite bounds")
+        labels = free if groups is None else groups[free]
+        order = np.argsort(labels, kind="stable")
+        _, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
+        # A row a place; smaller groups are filled up with their own last coordinate.
+        columns = np.minimum(np.arange(sizes.max(initial=1)), sizes[:, None] - 1)
+        self.members = free[order][starts[:, None] + columns]
+        self.count = len(self.members)
+        self.low = np.where(box.low < 0, box.low, box.high)[self.members]  # a bound at 0 is no corner
+        self.high = np.where(box.high > 0, box.high, box.low)[self.members]
+        self.grid = grid
+        self.place_of = np.full(room.d, -1)
+        self.place_of[self.members] = np.arange(self.count)[:, None]
+
+    def start(self, room: Room) -> tuple[Array, Indices]:
+        """k places at random corners, and which."""
+        held = room.rng.subset(self.count, min(room.k, self.count))
+        theta = np.zeros(room.d)
+        theta[self.members[held]] = self._corners(held, room)
+        return theta, held
+
+    def swaps(self, theta: Array, held: Indices, given: Indices, room: Room) -> tuple[Array, Indices]:
+        """A copy for each row of ``given``, with these of the held places given up for others at random corners."""
+        count, size = given.shape
+        kept = np.ones(self.count, bool)
+        kept[held] = False
+        others = np.flatnonzero(kept)
+        # If nearly all places are held, the corners alone change.
+        new = held[given] if others.size < size else others[subsets(others.size, size, count, room)]
+        points, supports = np.repeat(theta[None], count, axis=0), np.repeat(held[None], count, axis=0)
+        rows = np.arange(count)[:, None]
+        points[rows[..., None], self.members[held[given]]] = 0.0
+        points[rows[..., None], self.members[new]] = self._corners(new, room)
+        supports[rows, given] = new
+        return points, supports
+
+    def candidates(self, theta: Array, held: Indices, given: Indices, room: Room) -> tuple[Array, Indices]:
+        """Swaps; of single ones, some turn a colour of the place or move it by one instead."""
+        points, supports = self.swaps(theta, held, given, room)
+        if given.shape[1] > 1:
+            return points, supports
+        chances = room.rng.uniform(len(given))
+        for row in np.flatnonzero(chances < _TURN + _SHIFT).tolist():
+            place = int(held[given[row, 0]])
+            if chances[row] < _TURN and self.members.shape[1] > 1:
+                target, values = place, self._turned(theta, place, room)
+            else:
+                target, values = self._neighbour(place, held, room), theta[self.members[place]]
+            if target < 0:
+                continue
+            points[row] = theta
+            points[row, self.members[place]] = 0.0
+            points[row, self.members[target]] = np.clip(values, self.low[target], self.high[target])
+            supports[row] = held
+            supports[row, given[row, 0]] = target
+        return points, supports
+
+    def _turned(self, theta: Array, place: int, room: Room) -> Array:
+        """The values of a place, one of them at the other end."""
+        values = theta[self.members[place]]
+        column = int(room.rng.integers(values.size, 1)[0])
+        ends = self.low[place, column], self.high[place, column]
+        values[column] = ends[0] if values[column] == ends[1] else ends[1]
+        return values
+
+    def _neighbour(self, place: int, held: Indices, room: Room) -> int:
+        """A free place beside one, of eight; -1 if there is none to be found."""
+        if self.grid is None:
+            return -1
+        rows, columns, down, right = self.grid
+        at = int(self.members[place, 0])
+        row, column = at // down % rows, at // right % columns
+        for step in room.rng.integers(9, 4).tolist():
+            y, x = step // 3 - 1, step % 3 - 1
+            if 0 <= row + y < rows and 0 <= column + x < columns:
+                target = int(self.place_of[at + y * down + x * right])
+                if target >= 0 and target not in held:
+                    return target
+        return -1
+
+    def _corners(self, places: Indices, room: Room) -> Array:
+        """A random corner for each of the places, (*places.shape, coordinates)."""
+        up = room.rng.uniform(places.size * self.members.shape[1]) < 0.5
+        return np.where(up.reshape(*places.shape, -1), self.high[places], self.low[places])
+
+
+def subsets(of: int, size: int, count: int, room: Room) -> Indices:
+    """``count`` times ``size`` different numbers below ``of``, a row each."""
+    if size == 1:
+        return room.rng.integers(of, count)[:, None]
+    return np.array([room.rng.subset(of, size) for _ in range(count)])
