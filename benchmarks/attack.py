@@ -30,8 +30,8 @@ import numpy as np
 
 import zerothresh as zt
 from zerothresh.attack import FewPixel, Universal, wrap
-from zerothresh.attack.places import Places, subsets
 from zerothresh.attack.images import stack
+from zerothresh.attack.places import Places, subsets
 from zerothresh.comparison.statistics import difference, mean
 from zerothresh.datasets.cifar10 import PAPER_IDS
 from zerothresh.reproduce.attack import ETAS, FIGURE, PAPER, M, small_net
@@ -50,8 +50,9 @@ Made by `benchmarks/attack.py`; nothing here is written by hand but these lines.
 Success rates on the paper's images of four classes that the net gets right, at equal queries, with at most 60 of 3,072
 numbers other than 0 for all, which is 20 whole pixels. `small` is the net that comes with the package, `resnet8` the
 ResNet-8 of `benchmarks/resnet8.py`. The paper's methods have their learning rate chosen from its grid for each class,
-net and budget, by two other seeds (for 60,000 queries, at 6,000); these calls are not counted. "All classes" is the mean over the four, with
-a 95 % interval over seeds; the last column is the mean difference to `best`, seed for seed, with its interval.
+net and budget, by two other seeds (for 60,000 queries, at 6,000); these calls are not counted. "All classes" is the
+mean over the four, with a 95 % interval over seeds; the last column is the mean difference to `best`, seed for seed,
+with its interval.
 
 What to keep in mind. The settings of `best` were chosen by earlier runs on these images and nets, with other random
 numbers. Random search swaps one pixel at a time, Sparse-RS more at first, by its published schedule. An attack that has

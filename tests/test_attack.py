@@ -281,7 +281,7 @@ def test_few_pixel_looks_at_corners_only_and_keeps_whole_groups():
     assert np.unique(groups[found.support]).size <= 2
     with pytest.raises(ValueError, match="finite bounds"):
         zt.minimize(Sphere(), None, 2, budget=300, method=FewPixel(), seed=0)
-    for wrong in ({"candidates": 0}, {"look": 0.0}, {"share": 0.0}, {"share": 1.5}):
+    for wrong in ({"candidates": 0}, {"first": 0}, {"passes": 0.5}, {"share": 0.0}, {"share": 1.5}, {"grid": (8, 8)}):
         with pytest.raises(ValueError, match="must be"):
             FewPixel(**wrong)
 
@@ -297,6 +297,83 @@ def test_few_pixel_finds_the_places_that_matter_and_stops_at_zero():
     assert found.fun == 0
     assert found.support.tolist() == [10, 77, 150]
     assert found.status is zt.Status.CONVERGED
+
+
+class Recorder:
+    """A problem that keeps what it was asked, of 5 x 5 pixels with three channels first; nothing solves it."""
+
+    d = 75
+
+    def __init__(self, n=8, flat=False):
+        self.n, self.flat, self.batches = n, flat, []
+
+    def values(self, points, components):
+        self.batches.append((points.copy(), components.copy()))
+        return np.ones(len(points)) if self.flat else 2.0 + np.cos(points @ np.arange(75) + components)
+
+    def run(self, budget, **arguments):
+        groups = np.tile(np.arange(25), 3)
+        method = FewPixel((5, 5, 5, 1), **arguments)
+        return zt.minimize(self, None, 1, budget=budget, method=method, bounds=(-1, 1), groups=groups, seed=5)
+
+
+def test_few_pixel_turns_a_colour_or_moves_by_one_or_swaps():
+    problem = Recorder(flat=True)  # no candidate is better: all are made of the start
+    found = problem.run(3000)
+    asked = np.unique(np.concatenate([points for points, _ in problem.batches]), axis=0).reshape(-1, 3, 25)
+    assert ((np.abs(asked).sum(axis=1) == 3).sum(axis=1) == 1).all()  # one whole pixel each
+    start, at = found.x.reshape(3, 25), int(found.support[0])
+    spots = np.abs(asked).sum(axis=1).argmax(axis=1)
+    turned = asked[spots == at][:, :, at]
+    assert sorted(np.abs(turned - start[:, at]).sum(axis=1).tolist()) == [0, 2, 2, 2]  # itself, and each colour turned
+    near = np.maximum(abs(spots // 5 - at // 5), abs(spots % 5 - at % 5)) == 1
+    same = np.array([np.array_equal(image[:, spot], start[:, at]) for image, spot in zip(asked, spots, strict=True)])
+    beside = sum(0 <= at // 5 + y < 5 and 0 <= at % 5 + x < 5 for y in (-1, 0, 1) for x in (-1, 0, 1)) - 1
+    assert (near & same).sum() == beside  # all neighbours were tried, none across an edge
+    assert len(asked) > 100  # of the 200 pixels and colours
+
+
+def test_few_pixel_does_not_look_at_the_budget():
+    short, long = Recorder(), Recorder()
+    short.run(400), long.run(4000)
+    for (points, components), (others, more) in zip(short.batches[:-8], long.batches, strict=False):
+        assert np.array_equal(points, others)
+        assert np.array_equal(components, more)
+
+
+def test_few_pixel_asks_more_at_once_when_races_fail():
+    problem = Recorder()
+    problem.run(6000)
+    sizes = [len(points) for points, _ in problem.batches]
+    assert max(sizes[:4]) <= 8
+    assert max(sizes) == 128  # sixteen races of four, on two components
+
+
+def test_few_pixel_uses_few_of_many_components_first():
+    problem = Recorder(n=100)
+    found = problem.run(20_000, passes=20)
+    used = [set(), set()]
+    for points, components in problem.batches:
+        used[sum(map(len, used[:1])) > 16 or len(used[0] | set(components.tolist())) > 16] |= set(components.tolist())
+        if len(used[1]) == 100:
+            break
+    assert len(used[0]) == 16
+    assert used[1] == set(range(100))
+    whole = problem.values(np.repeat(found.x[None], 100, axis=0), np.arange(100)).mean()
+    assert found.fun == pytest.approx(whole)  # F over all, not over those in use
+
+
+def test_an_attacked_image_is_the_sum_clipped():
+    model, x, y = victims()
+    classifier = wrap(model, bounds=(-0.5, 0.5))
+    held = stack(x, classifier, layout=None, bounds=(-0.5, 0.5))
+    problem = Universal(classifier, held, y)
+    points = np.random.default_rng(0).normal(size=(5, held.d))
+    of = np.array([3, 0, 3, 7, 1])
+    wanted = np.clip((held.flat[of] + points).astype(np.float32), -0.5, 0.5)
+    assert np.array_equal(problem.attacked(points, of).reshape(5, -1), wanted)
+    one = np.clip((held.flat[of] + points[:1]).astype(np.float32), -0.5, 0.5)
+    assert np.array_equal(problem.attacked(points[:1], of).reshape(5, -1), one)
 
 
 def test_few_pixel_fits_places_that_are_all_held():
@@ -315,8 +392,9 @@ def test_an_estimator_of_scikit_learn_is_taken():
     assert found.right.mean() > 0.8
     assert found.success_rate > 0.9
     assert all(found.promises().values())
-    flat = universal(classifier, x.reshape(len(x), -1), y, k=3, budget=2500, seed=0)
-    assert np.array_equal(flat.perturbation.reshape(8, 8), found.perturbation)
+    alike = {"k": 3, "budget": 2500, "seed": 0, "attack": FewPixel()}  # flat images have no neighbours: nor here
+    flat = universal(classifier, x.reshape(len(x), -1), y, **alike)
+    assert np.array_equal(flat.perturbation.reshape(8, 8), universal(classifier, x, y, **alike).perturbation)
 
 
 def test_an_estimator_without_probabilities_is_taken():

@@ -28,7 +28,7 @@ class FewPixel(Program):
     places are swapped. Places that could be missed go first: of three, the one without which the loss
     rose least in the races so far. A round races a few candidates on a few components, mostly those that are
     not at 0 yet. The best one is then asked for on 2, 4, 8 ... times as many, as long as the loss falls, and
-    is taken if it falls over all of them. When races fail one after the other, up to eight are run side by side,
+    is taken if it falls over all of them. When races fail one after the other, up to sixteen are run side by side,
     which makes larger batches for the model and hardly costs queries.
 
     Of many components, the first are used alone at first; their number doubles when all of them are at 0, or
@@ -55,7 +55,7 @@ class FewPixel(Program):
     grid: Grid | None = None
     candidates: int = 4
     first: int = 16
-    passes: int = 50
+    passes: int = 30
     share: float = 0.4
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class FewPixel(Program):
             queue = active[_queue(values[active], room)]
             look = min(used, max(2, round(0.6 * used**0.5)))
             affordable = (room.left - used + look) // look  # so that one of them can be asked for on all
-            count = int(max(1, min(self.candidates * min(1 + failed // 8, 8), affordable)))
+            count = int(max(1, min(self.candidates * min(1 + failed // 8, 16), affordable)))
             given = worth.choose(size, count, room)
             points, supports = places.candidates(theta, held, given, room)
             seen = np.repeat(values[None], count, axis=0)
@@ -129,7 +129,7 @@ class Worth:
         self.usual = 0.0
 
     def choose(self, size: int, count: int, room: Room) -> Indices:
-        """``size`` numbers of places for each of ``count`` candidates; each the least of three, if there are so many."""
+        """``size`` places for each of ``count`` candidates; each the least of three, if there are so many."""
         places = self.rise.size
         drawn = np.argsort(room.rng.uniform(count * places).reshape(count, places), axis=1)
         groups = drawn[:, : size * min(3, places // size)].reshape(count, size, -1)

@@ -61,13 +61,19 @@ class Places:
         points, supports = self.swaps(theta, held, given, room)
         if given.shape[1] > 1:
             return points, supports
-        chances = room.rng.uniform(len(given))
-        for row in np.flatnonzero(chances < _TURN + _SHIFT).tolist():
+        chances = room.rng.uniform(len(given)).tolist()
+        channels = room.rng.integers(self.members.shape[1], len(given)).tolist()
+        steps = room.rng.integers(9, 4 * len(given)).reshape(-1, 4).tolist()
+        taken = set(held.tolist())
+        for row, chance in enumerate(chances):
+            if chance >= _TURN + _SHIFT:
+                continue
             place = int(held[given[row, 0]])
-            if chances[row] < _TURN and self.members.shape[1] > 1:
-                target, values = place, self._turned(theta, place, room)
+            target, values = place, theta[self.members[place]]
+            if chance < _TURN and values.size > 1:
+                self._turn(place, values, channels[row])
             else:
-                target, values = self._neighbour(place, held, room), theta[self.members[place]]
+                target = self._neighbour(place, taken, steps[row])
             if target < 0:
                 continue
             points[row] = theta
@@ -77,26 +83,23 @@ class Places:
             supports[row, given[row, 0]] = target
         return points, supports
 
-    def _turned(self, theta: Array, place: int, room: Room) -> Array:
-        """The values of a place, one of them at the other end."""
-        values = theta[self.members[place]]
-        column = int(room.rng.integers(values.size, 1)[0])
-        ends = self.low[place, column], self.high[place, column]
-        values[column] = ends[0] if values[column] == ends[1] else ends[1]
-        return values
+    def _turn(self, place: int, values: Array, column: int) -> None:
+        """Put one of the values of a place to its other end."""
+        low, high = self.low[place, column], self.high[place, column]
+        values[column] = low if values[column] == high else high
 
-    def _neighbour(self, place: int, held: Indices, room: Room) -> int:
-        """A free place beside one, of eight; -1 if there is none to be found."""
+    def _neighbour(self, place: int, taken: set[int], steps: list[int]) -> int:
+        """The first free place that a step leads to, of the eight around one; -1 if none does."""
         if self.grid is None:
             return -1
         rows, columns, down, right = self.grid
         at = int(self.members[place, 0])
         row, column = at // down % rows, at // right % columns
-        for step in room.rng.integers(9, 4).tolist():
+        for step in steps:
             y, x = step // 3 - 1, step % 3 - 1
             if 0 <= row + y < rows and 0 <= column + x < columns:
                 target = int(self.place_of[at + y * down + x * right])
-                if target >= 0 and target not in held:
+                if target >= 0 and target not in taken:
                     return target
         return -1
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.attack.classifier import Classifier
 from zerothresh.attack.images import Stack
 from zerothresh.attack.scores import loss
+from zerothresh.jit import kernel
 from zerothresh.runs.identity import digest
 
 Array = NDArray[np.float64]
@@ -33,11 +36,11 @@ class Universal:
         return f"{self.classifier.name} {digest(self.stack.flat)} {digest(self.labels)} {aim} {self.stack.bounds}"
 
     def attacked(self, points: Array, components: Labels) -> NDArray[np.float32]:
-        """clip(x_i + theta), as the classifier takes it."""
-        images = self.stack.flat[components]
-        np.add(images, points, out=images, casting="same_kind")
-        np.clip(images, *self.stack.bounds, out=images)
-        return images.reshape(-1, *self.stack.shape)
+        """clip(x_i + theta), as the classifier takes it; one point for all components will do."""
+        out = np.empty((len(components), self.d), np.float32)
+        low, high = self.stack.bounds
+        _attack(self.stack.flat, components, points, np.float32(low), np.float32(high), out)
+        return out.reshape(-1, *self.stack.shape)
 
     def values(self, points: Array, components: Labels) -> Array:
         """f_i at each row, the whole batch in as few calls of the model as it takes."""
@@ -53,3 +56,12 @@ class Universal:
         """What the classifier says of all attacked images: n queries."""
         scores = self.classifier(self.attacked(theta[None], np.arange(self.n)))
         return np.asarray(scores.argmax(axis=1))
+
+
+@kernel
+def _attack(flat: Any, components: Any, points: Any, low: Any, high: Any, out: Any) -> None:
+    """clip(x_i + theta), image by image; in one go, because it is done for every query."""
+    for row in range(components.size):
+        image, theta = flat[components[row]], points[row if len(points) > 1 else 0]
+        for j in range(image.size):
+            out[row, j] = min(max(np.float32(image[j] + theta[j]), low), high)
