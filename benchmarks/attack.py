@@ -1,6 +1,7 @@
 """Universal few-pixel attacks at equal queries: success rate and loss, on our net and on an independent ResNet-8.
 
     python benchmarks/attack.py [--nets small resnet8.onnx] [--budgets 600 6000 60000] [--seeds 20] [--page FILE]
+    python benchmarks/attack.py --cifar10 <archive or folder> --many-seeds 5 ...
 
 The paper's images of four classes, those that the net gets right; at most 60 of 3,072 numbers other than 0 for all,
 which is 20 whole pixels. Every contestant sees the classifier through one counter, and is held to the budget by it.
@@ -11,6 +12,9 @@ Contestants: the paper's methods; `auto`; a plain random search over 20 whole pi
 pixel is swapped, taken if the mean loss falls); the same with 60 single channels; Sparse-RS's schedule of swap sizes on
 whole pixels; and 'best' with 60 channels (the paper's count) and with 20 whole pixels.
 
+With --cifar10, also one perturbation for all test images of a class that the net gets right (about 800) at 6,000 and
+60,000 queries, and how many of 1,000 training images of the class, which the search has not seen, it fools.
+
 What is done is kept in benchmarks/.cache, so that a stopped benchmark goes on. Seeds are interleaved: all contestants
 have their first seed before any has its second.
 """
@@ -20,10 +24,11 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,7 +38,7 @@ from zerothresh.attack import FewPixel, Universal, wrap
 from zerothresh.attack.images import stack
 from zerothresh.attack.places import Places, subsets
 from zerothresh.comparison.statistics import difference, mean
-from zerothresh.datasets.cifar10 import PAPER_IDS
+from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS
 from zerothresh.reproduce.attack import ETAS, FIGURE, PAPER, M, small_net
 
 CACHE = Path(__file__).parent / ".cache"
@@ -42,6 +47,12 @@ TUNING = 6000  # the largest budget at which learning rates are chosen
 RANDOM, SPARSE_RS, BEST, BEST_PIXELS = "random search", "Sparse-RS", "best", "best, 20 pixels"
 RANDOM_CHANNELS = "random search, 60 channels"
 
+
+TEN = "## The paper's ten images of a class"
+MANY = """## All test images of a class that the net gets right
+
+About 800 images, one perturbation for all. Only these queries are counted; learning rates are those for the ten images.
+The last but one column is the share of 1,000 training images of the class, right as they are, that it fools too."""
 
 PAGE = """# Few-pixel attacks: who is first
 
@@ -86,18 +97,25 @@ class RandomSearch(zt.Program):
                 room.move(theta, best)
 
 
-def problem_of(net: str, name: str) -> Universal:
-    """The images of a class that a net gets right."""
+def problem_of(net: str, table: Any, most: int | None = None) -> Universal:
+    """The images of a table that a net gets right."""
     classifier = small_net() if net == "small" else wrap(net, bounds=(-0.5, 0.5))
-    table = zt.datasets.load_cifar10_paper(name)
     images = table.data.astype(np.float32) / 255 - 0.5
     whole = Universal(classifier, stack(images, classifier, layout="NHWC", bounds=(-0.5, 0.5)), table.target)
-    right = whole.predictions(np.zeros(whole.d)) == table.target
+    right = np.flatnonzero(whole.predictions(np.zeros(whole.d)) == table.target)[:most]
     part = stack(images[right], classifier, layout="NHWC", bounds=(-0.5, 0.5))
     return Universal(classifier, part, table.target[right])
 
 
-def attacked(problem: Universal, label: str, eta: float, budget: int, seed: int) -> dict[str, Any]:
+def of_class(table: Any, name: str) -> SimpleNamespace:
+    """The images of one class."""
+    chosen = table.target == CLASSES.index(name)
+    return SimpleNamespace(data=table.data[chosen], target=table.target[chosen])
+
+
+def attacked(
+    problem: Universal, label: str, eta: float, budget: int, seed: int, other: Universal | None = None
+) -> dict[str, Any]:
     """One run, recounted by the classifier's own counter."""
     classifier, box = problem.classifier, {"bounds": (-1.0, 1.0)}
     pixels = {**box, "groups": problem.stack.groups}
@@ -121,7 +139,10 @@ def attacked(problem: Universal, label: str, eta: float, budget: int, seed: int)
     assert queries == found.nfev <= budget
     values = problem.values(np.broadcast_to(theta, (problem.n, problem.d)), np.arange(problem.n))
     rate = float((problem.predictions(theta) != problem.labels).mean())
-    return {"rate": rate, "loss": float(values.mean()), "queries": queries, "inside": seconds / wall}
+    told = {"rate": rate, "loss": float(values.mean()), "queries": queries, "inside": seconds / wall}
+    if other is not None:
+        told["transfer"] = float((other.predictions(theta) != other.labels).mean())
+    return told
 
 
 class Kept:
@@ -136,7 +157,7 @@ class Kept:
 
     def get(self, key: tuple[Any, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         if key not in self.runs and self.closed:
-            return {"rate": np.nan, "loss": np.nan, "queries": 0}
+            return {"rate": np.nan, "loss": np.nan, "queries": np.nan}
         if key not in self.runs:
             self.runs[key] = {"run": list(key), **make()}
             with self.path.open("a") as file:
@@ -163,53 +184,92 @@ def tuned(
     return out
 
 
-def race(kept: Kept, net: str, budgets: list[int], seeds: dict[int, dict[str, int]]) -> dict[tuple[int, str], Any]:
-    """Rates and losses, (seeds, classes), of all contestants."""
-    problems = {name: problem_of(net, name) for name in PAPER_IDS}
-    wanted = {label for counts in seeds.values() for label, count in counts.items() if count}
-    found: dict[tuple[int, str], dict[int, list[tuple[float, float]]]] = {}
+Found = dict[tuple[int, str], Any]  # (seeds, classes, numbers) of each budget and contestant
+NUMBERS = ("rate", "loss", "queries", "transfer")
+
+
+def race(kept: Kept, net: str, budgets: list[int], seeds: dict[str, int]) -> Found:
+    """All contestants on the paper's ten images of each class."""
+    problems = {name: problem_of(net, zt.datasets.load_cifar10_paper(name)) for name in PAPER_IDS}
+    found: Found = {}
     for budget in budgets:
-        etas = tuned(kept, net, problems, wanted, min(budget, TUNING))
-        for seed in range(max(seeds[budget].values())):
-            for label, count in seeds[budget].items():
-                if seed >= count:
-                    continue
-                for name, problem in problems.items():
-                    eta = etas.get((name, label), 0.0)
-                    key = (net, name, label, budget, seed, eta)
-                    run = kept.get(key, partial(attacked, problem, label, eta, budget, seed))
-                    found.setdefault((budget, label), {}).setdefault(seed, []).append((run["rate"], run["loss"]))
+        etas = tuned(kept, net, problems, {label for label, count in seeds.items() if count}, min(budget, TUNING))
+        for seed, label, name in turns(seeds):
+            eta = etas.get((name, label), 0.0)
+            run = partial(attacked, problems[name], label, eta, budget, seed)
+            note(found, budget, label, seed, kept.get((net, name, label, budget, seed, eta), run))
+    return tables_of(found)
+
+
+def race_many(kept: Kept, net: str, cifar10: Path, budgets: list[int], seeds: dict[str, int]) -> Found:
+    """All contestants on all test images of each class that the net gets right; learning rates as for the ten."""
+    test, train = (zt.datasets.load_cifar10(cifar10, split=split) for split in ("test", "train"))
+    few = {name: problem_of(net, zt.datasets.load_cifar10_paper(name)) for name in PAPER_IDS}
+    problems = {name: problem_of(net, of_class(test, name)) for name in PAPER_IDS}
+    others = {name: problem_of(net, of_class(train, name), 1000) for name in PAPER_IDS}
+    etas = tuned(kept, net, few, {label for label, count in seeds.items() if count}, TUNING)
+    found: Found = {}
+    for budget in budgets:
+        for seed, label, name in turns(seeds):
+            eta = etas.get((name, label), 0.0)
+            run = partial(attacked, problems[name], label, eta, budget, seed, others[name])
+            note(found, budget, label, seed, kept.get((net, f"all {name}", label, budget, seed, eta), run))
+    return tables_of(found)
+
+
+def turns(seeds: dict[str, int]) -> Iterator[tuple[int, str, str]]:
+    """Seed by seed, all contestants, all classes."""
+    for seed in range(max(seeds.values(), default=0)):
+        yield from ((seed, label, name) for label, count in seeds.items() if seed < count for name in PAPER_IDS)
+
+
+def note(found: Found, budget: int, label: str, seed: int, run: dict[str, Any]) -> None:
+    """Put a run into its place."""
+    row = [run.get(name, np.nan) for name in NUMBERS]
+    found.setdefault((budget, label), {}).setdefault(seed, []).append(row)
+
+
+def tables_of(found: Found) -> Found:
+    """Runs as arrays; a seed that has not been run for all classes is left out."""
     tables = {key: np.array(list(runs.values())) for key, runs in found.items()}
-    whole = {key: runs[~np.isnan(runs).any(axis=(1, 2))] for key, runs in tables.items()}
+    whole = {key: runs[~np.isnan(runs[:, :, 0]).any(axis=1)] for key, runs in tables.items()}
     return {key: runs for key, runs in whole.items() if len(runs)}
 
 
-def lines_of(net: str, found: dict[tuple[int, str], Any]) -> list[str]:
+def lines_of(net: str, found: Found) -> list[str]:
     """The table of a net in Markdown."""
-    out = [
-        f"| net | queries | attack | runs a class | {' | '.join(PAPER_IDS)} | all classes | mean loss | best less it |",
-        "|---|---|---|---|" + "---|" * len(PAPER_IDS) + "---|---|---|",
-    ]
+    many = any(np.isfinite(runs[:, :, 3]).any() for runs in found.values())
+    last = "on images not seen" if many else "queries used"
+    names = [f"{name}" for name in PAPER_IDS]
+    header = ["net", "queries", "attack", "runs a class", *names, "all classes", "mean loss", last, "best less it"]
+    out = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
     for (budget, label), runs in found.items():
         best = found.get((budget, BEST))
-        rates, losses = runs[:, :, 0], runs[:, :, 1]
+        rates, losses, queries, transfer = (runs[:, :, place] for place in range(len(NUMBERS)))
         whole = mean(rates.mean(axis=1))
         less = ""
         if best is not None and label != BEST:
             count = min(len(runs), len(best))
-            gap = difference(best[:count, :, 0].mean(axis=1), rates[:count].mean(axis=1))
-            said = "ahead" if gap.low > 0 else "behind" if gap.high < 0 else "**not apart**"
-            less = f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] {said}"
-        each = " | ".join(f"{rate:.2f}" for rate in rates.mean(axis=0))
+            less = _gap(best[:count, :, 0].mean(axis=1), rates[:count].mean(axis=1))
+        each = [f"{rate:.2f}" for rate in rates.mean(axis=0)]
         interval = f"{whole.value:.3f} [{max(0, whole.low):.3f}, {min(1, whole.high):.3f}]"
         shown = f"**{label}**" if label.startswith("best") else label
-        out.append(
-            f"| {net} | {budget:,} | {shown} | {len(runs)} | {each} | {interval} | {losses.mean():.3f} | {less} |"
-        )
+        more = f"{transfer.mean():.3f}" if many else f"{queries.mean():,.0f}"
+        row = [net, f"{budget:,}", shown, str(len(runs)), *each, interval, f"{losses.mean():.3f}", more, less]
+        out.append(f"| {' | '.join(row)} |")
     return out
 
 
-def together(every: list[dict[tuple[int, str], Any]]) -> list[str]:
+def _gap(best: Any, other: Any) -> str:
+    """The mean difference, its interval, and what that says."""
+    if len(best) < 2:
+        return f"{float(np.mean(best - other)):+.3f}, one run"
+    gap = difference(best, other)
+    said = "ahead" if gap.low > 0 else "behind" if gap.high < 0 else "**not apart**"
+    return f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] {said}"
+
+
+def together(every: list[Found]) -> list[str]:
     """The difference of best to each other attack, seed for seed, over all classes of all nets."""
     out = ["| queries | attack | seeds | success rate | best less it |", "|---|---|---|---|---|"]
     for budget, label in every[0]:
@@ -220,10 +280,7 @@ def together(every: list[dict[tuple[int, str], Any]]) -> list[str]:
         rates = np.mean(
             [[one[:count, :, 0].mean(axis=1), best[:count, :, 0].mean(axis=1)] for one, best in parts], axis=0
         )
-        gap = difference(rates[1], rates[0])
-        said = "ahead" if gap.low > 0 else "behind" if gap.high < 0 else "**not apart**"
-        less = f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] {said}"
-        out.append(f"| {budget:,} | {label} | {count} | {rates[0].mean():.3f} | {less} |")
+        out.append(f"| {budget:,} | {label} | {count} | {rates[0].mean():.3f} | {_gap(rates[1], rates[0])} |")
     return out
 
 
@@ -244,6 +301,8 @@ def main() -> None:
     parser.add_argument("--budgets", nargs="+", type=int, default=[600])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--gradient-seeds", type=int, help="of the paper's methods and auto, which are slow")
+    parser.add_argument("--cifar10", type=Path, help="archive or folder of the data set: all images of a class too")
+    parser.add_argument("--many-seeds", type=int, default=20, help="of the attacks on all images of a class")
     parser.add_argument("--only", nargs="+", help="some of the contestants")
     parser.add_argument("--kept", action="store_true", help="run nothing: tables of what is in the cache")
     parser.add_argument("--speed", action="store_true", help="only the share of time inside the model, 60,000 queries")
@@ -258,18 +317,26 @@ def main() -> None:
     if told.speed:
         print(speed())
         return
-    page, every = [], []
-    for net in told.nets:
-        found = race(kept, net, told.budgets, dict.fromkeys(told.budgets, counts))
-        every.append(found)
-        page += lines_of(Path(net).stem, found)
-        print("\n".join(page[-len(found) - 2 :]), flush=True)
-        page.append("")
-    if len(every) > 1:
-        page += ["All nets together:", "", *together(every), ""]
-        print("\n".join(page[-len(every[0]) - 4 :]), flush=True)
+    page = []
+    races = [(TEN, lambda net: race(kept, net, told.budgets, counts))]
+    if told.cifar10:
+        budgets = [budget for budget in told.budgets if budget > 600]
+        most = {label: min(count, told.many_seeds) for label, count in counts.items()}
+        races.append((MANY, lambda net: race_many(kept, net, told.cifar10, budgets, most)))
+    for title, run in races:
+        every = []
+        page += [title, ""]
+        for net in told.nets:
+            every.append(run(net))
+            lines = lines_of(Path(net).stem, every[-1])
+            print("\n".join(lines), flush=True)
+            page += [*lines, ""]
+        if len(every) > 1:
+            lines = ["All nets together:", "", *together(every)]
+            print("\n".join(lines), flush=True)
+            page += [*lines, ""]
     if told.page:
-        told.page.write_text(PAGE.format(tables="\n".join(page)))
+        told.page.write_text(PAGE.format(tables="\n".join(page).rstrip()) + "\n")
 
 
 if __name__ == "__main__":

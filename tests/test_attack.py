@@ -352,13 +352,15 @@ def test_few_pixel_asks_more_at_once_when_races_fail():
 def test_few_pixel_uses_few_of_many_components_first():
     problem = Recorder(n=100)
     found = problem.run(20_000, passes=20)
-    used = [set(), set()]
-    for points, components in problem.batches:
-        used[sum(map(len, used[:1])) > 16 or len(used[0] | set(components.tolist())) > 16] |= set(components.tolist())
-        if len(used[1]) == 100:
-            break
-    assert len(used[0]) == 16
-    assert used[1] == set(range(100))
+    used, counts = set(), []
+    for _, components in problem.batches:
+        used |= set(components.tolist())
+        counts.append(len(used))
+    assert sorted(set(counts)) == [16, 32, 64, 100]
+    began = [counts.index(count) for count in (16, 32, 64, 100)]
+    asked = np.cumsum([len(components) for _, components in problem.batches])
+    for at, after, count in zip(began, began[1:], (16, 32, 64), strict=False):
+        assert 20 <= (asked[after - 1] - asked[at]) / count < 26  # calls of each, up to the end of a race
     whole = problem.values(np.repeat(found.x[None], 100, axis=0), np.arange(100)).mean()
     assert found.fun == pytest.approx(whole)  # F over all, not over those in use
 
@@ -604,11 +606,14 @@ def test_the_paper_attack_is_reported_with_pictures_labels_and_intervals(tmp_pat
     import json
 
     from zerothresh.reproduce import attack, attack_report
+    from zerothresh.reproduce.display import Bar
 
     monkeypatch.setattr(attack, "ETAS", (0.05,))
     monkeypatch.setattr(attack, "BUDGET", 250)
-    plan = attack.Plan(("dog",), 0, 1, {250: 2}, None, True)
-    of = attack.run(plan, "dog", jobs=1, folder=tmp_path)
+    plan = attack.Plan(("dog",), 0, 1, {250: 2}, {}, None, True)
+    bar = Bar("dog", plan.runs, plan.queries)
+    of = attack.run(plan, "dog", jobs=1, folder=tmp_path, done=bar.done)
+    assert (bar.count, bar.past) == (plan.runs, plan.queries)
     assert of.victims.right.tolist() == [True] * 5 + [False] + [True] * 4  # image 42, as the model card says
     assert not any(entry.score.fooled[5] for entry in of.entries)
     (tmp_path / "study.json").write_text("{}")  # as `prepare` leaves it
@@ -623,6 +628,35 @@ def test_the_paper_attack_is_reported_with_pictures_labels_and_intervals(tmp_pat
     assert len(rows) == 1 + len(attack.LABELS)
     again = attack.run(plan, "dog", jobs=1, folder=tmp_path)  # from what was kept
     assert np.array_equal(again.entry("best").score.theta, of.entry("best").score.theta)
+
+
+def test_all_images_of_a_class_are_attacked_where_the_data_set_is_at_hand(tmp_path, monkeypatch):
+    from zerothresh.reproduce import attack, attack_report
+
+    loaded = []
+
+    def load(path, *, split="test"):  # the paper's images stand for the whole data set
+        loaded.append((path, split))
+        return zt.datasets.load_cifar10_paper()
+
+    monkeypatch.setattr(attack, "load_cifar10", load)
+    monkeypatch.setattr(attack, "ETAS", (0.05,))
+    monkeypatch.setattr(attack, "BUDGET", 250)
+    plan = attack.Plan(("dog",), 0, 1, {250: 2}, {300: 2}, tmp_path, False)
+    of = attack.run(plan, "dog", jobs=1, folder=None)
+    assert {split for _, split in loaded} == {"test", "train"}
+    assert of.victims.others.n == 0  # the ten are all that there is
+    assert (of.crowd.stack.n, of.crowd.others.n) == (9, 9)
+    assert 42 not in of.crowd.ids
+    table = attack_report.for_all(of)
+    assert len(table.rows) == len(attack.LABELS)
+    assert "All 9 test images" in table.note
+    for entry in of.entries:
+        assert [score.rate for score in entry.crowd[300]] == [score.transfer for score in entry.crowd[300]]
+    (tmp_path / "study.json").write_text("{}")
+    attack_report.write(tmp_path, plan, [of], attack.identity(plan), 1.0)
+    assert (tmp_path / "attack-dog-all.csv").exists()
+    assert "all of dog, 300 queries" in (tmp_path / "index.html").read_text()
 
 
 def test_the_labels_of_the_paper_are_there_and_its_bold_ones_that_are_right_do_not_count():

@@ -89,6 +89,7 @@ def _attack(name: str, out: Path | None, *, quick: bool, seed: int, cifar10: Pat
     """The few-pixel attacks."""
     from zerothresh.datasets.cifar10 import PAPER_IDS
     from zerothresh.reproduce import attack, attack_report
+    from zerothresh.reproduce.display import Bar
     from zerothresh.reproduce.folder import prepare
 
     if name not in (*PAPER_IDS, "all"):
@@ -103,13 +104,16 @@ def _attack(name: str, out: Path | None, *, quick: bool, seed: int, cifar10: Pat
                 typer.echo(f"going on with what is in {folder}", err=True)
             made = []
             for one in plan.names:
-                typer.echo(f"{one}: {plan.runs // len(plan.names)} runs", err=True)
-                made.append(attack.run(plan, one, jobs=jobs, folder=folder))
+                runs, queries = (number // len(plan.names) for number in (plan.runs, plan.queries))
+                typer.echo(f"{one}: {runs} runs, at most {queries:,} queries", err=True)
+                with Bar(one, runs, queries) as bar:
+                    made.append(attack.run(plan, one, jobs=jobs, folder=folder, done=bar.done))
             found = attack_report.write(folder, plan, made, wanted, time.perf_counter() - begun)
     except (ImportError, FileNotFoundError) as error:
         raise BadInput(str(error)) from None
     for of in made:
-        for table in (attack_report.as_in_the_paper(of), attack_report.with_care(of)):
+        tables = [attack_report.as_in_the_paper(of), attack_report.with_care(of)]
+        for table in tables if of.crowd is None else [*tables, attack_report.for_all(of)]:
             _print(table.title, table.header, table.rows)
     _say(found)
     typer.echo(f"Report: {folder / 'index.html'}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -19,6 +19,7 @@ from zerothresh.attack.scores import loss
 from zerothresh.comparison.cell import Cell, Outcome, Subject
 from zerothresh.comparison.work import Done, run_cells
 from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS, load_cifar10, load_cifar10_paper
+from zerothresh.datasets.tables import Table
 from zerothresh.methods import make
 from zerothresh.plan import Estimator
 from zerothresh.reproduce.experiments import BESIDE, FIGURE
@@ -27,6 +28,7 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 K, M, BUDGET = 60, 10, 600
+CROWD = 1000  # training images that a perturbation for all test images of a class is tried on
 ETAS = (0.001, 0.005, 0.01, 0.05)
 # The letter of eq. (3), s2 = d: each component has random directions of its own.
 PAPER = Estimator(q=10, mu=1e-3, directions="sphere", common=False)
@@ -129,17 +131,30 @@ def victims(name: str, cifar10: Path | None = None, classifier: Classifier | Non
     before = whole.predictions(np.zeros(held.d))
     others = None
     if cifar10 is not None:
-        everything = load_cifar10(cifar10)
-        chosen = (everything.target == CLASSES.index(name)) & ~np.isin(everything.ids, ids)
-        more = _stack(np.asarray(everything["data"])[chosen], net)
-        true = np.asarray(everything["target"])[chosen]
-        told = Universal(net, more, true).predictions(np.zeros(more.d))
-        others = replace(more, flat=more.flat[told == true])
+        more, numbers = _rights(load_cifar10(cifar10), Victims(name, held, labels, ids, before, net))
+        others = replace(more, flat=more.flat[~np.isin(numbers, ids)])
     return Victims(name, held, labels, ids, before, net, others)
 
 
 def _stack(pixels: NDArray[Any], net: Classifier) -> Stack:
     return stack(pixels.astype(np.float32) / 255 - 0.5, net, layout="NHWC", bounds=(-0.5, 0.5))
+
+
+def crowd(of: Victims, cifar10: Path) -> Victims:
+    """All test images of the class that the net gets right, and as others as many training images of the class."""
+    test, train = (_rights(load_cifar10(cifar10, split=split), of) for split in ("test", "train"))
+    (shown, ids), (more, _) = test, train
+    labels = np.full(len(ids), CLASSES.index(of.name))
+    return replace(of, stack=shown, labels=labels, ids=ids, before=labels, others=replace(more, flat=more.flat[:CROWD]))
+
+
+def _rights(table: Table, of: Victims) -> tuple[Stack, Labels]:
+    """The images of the class that the net gets right, and their numbers."""
+    label = CLASSES.index(of.name)
+    chosen = np.flatnonzero(np.asarray(table["target"]) == label)
+    held = _stack(np.asarray(table["data"])[chosen], of.classifier)
+    told = Universal(of.classifier, held, np.full(held.n, label)).predictions(np.zeros(held.d))
+    return replace(held, flat=held.flat[told == label]), np.asarray(table["ids"])[chosen][told == label]
 
 
 @dataclass(frozen=True)
@@ -179,7 +194,7 @@ def score(of: Victims, outcome: Outcome, budget: int) -> Score:
     fooled = of.right & (after != of.labels)
     rate = float(fooled.sum() / max(1, of.right.sum()))
     transfer = float("nan")
-    if of.others is not None:
+    if of.others is not None and of.others.n:
         label = np.full(of.others.n, CLASSES.index(of.name))
         transfer = float((Universal(of.classifier, of.others, label).predictions(outcome.x) != label).mean())
     mean = float(loss(scores, of.labels)[of.right].mean())
@@ -195,6 +210,7 @@ class Entry:
     outcome: Outcome
     score: Score
     more: dict[int, list[Score]] = field(default_factory=dict)
+    crowd: dict[int, list[Score]] = field(default_factory=dict)  # the same for all test images of the class
 
 
 @dataclass(frozen=True)
@@ -205,21 +221,32 @@ class Plan:
     seed: int
     choosing: int  # runs that choose eta for the careful part
     judging: dict[int, int]  # budget: fresh runs
+    crowded: dict[int, int]  # budget: runs on all test images of the class
     cifar10: Path | None = None
     quick: bool = False
 
     @property
     def runs(self) -> int:
         """How many runs it takes."""
-        grid = sum(len(etas_of(label)) for label in LABELS)
-        fresh = sum(count for count in self.judging.values())
-        return len(self.names) * (grid * (1 + self.choosing) + len(LABELS) * fresh)
+        return len(self.names) * sum(count for _, count in self._parts())
+
+    @property
+    def queries(self) -> int:
+        """How many queries they may make."""
+        return len(self.names) * sum(budget * count for budget, count in self._parts())
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """Budgets and runs of them, a class."""
+        grid = sum(len(etas_of(label)) for label in LABELS) * (1 + self.choosing)
+        fresh = [*self.judging.items(), *self.crowded.items()]
+        return [(BUDGET, grid), *((budget, len(LABELS) * count) for budget, count in fresh)]
 
 
 def plan_of(names: Sequence[str], *, quick: bool, seed: int, cifar10: Path | None) -> Plan:
     """The whole experiment, or a look at it."""
     judging = {BUDGET: 5} if quick else {BUDGET: 20, 10 * BUDGET: 10, 100 * BUDGET: 3}
-    return Plan(tuple(names), check.count("seed", seed, low=0), 1 if quick else 4, judging, cifar10, quick)
+    crowded = {} if quick or cifar10 is None else {100 * BUDGET: 3}
+    return Plan(tuple(names), check.count("seed", seed, low=0), 1 if quick else 4, judging, crowded, cifar10, quick)
 
 
 @dataclass(frozen=True)
@@ -228,6 +255,7 @@ class Attacks:
 
     victims: Victims
     entries: tuple[Entry, ...]
+    crowd: Victims | None = None
 
     def entry(self, label: str) -> Entry:
         """Of a method."""
@@ -244,12 +272,11 @@ def run(plan: Plan, name: str, *, jobs: int, folder: Path | None, done: Done | N
     of = victims(name, plan.cifar10)
     plain, watched = Subject.of(of.problem()), Subject.of(of.problem(watched=True))
     box = (-of.stack.width, of.stack.width)
-    subjects = {
-        "watched": watched,
-        "plain": plain,
-        "watched box": replace(watched, bounds=box),
-        "plain box": replace(plain, bounds=box),
-    }
+    subjects = {"watched": watched, "plain": plain}
+    everybody = crowd(of, plan.cifar10) if plan.crowded and plan.cifar10 is not None else None
+    if everybody is not None:
+        subjects["crowd"] = Subject.of(everybody.problem())
+    subjects |= {f"{kind} box": replace(subject, bounds=box) for kind, subject in subjects.items()}
 
     def cell(label: str, eta: float, budget: int, seed: int, kind: str) -> Cell:
         subject = f"{kind} box" if label == BEST else kind
@@ -273,17 +300,25 @@ def run(plan: Plan, name: str, *, jobs: int, folder: Path | None, done: Done | N
         careful[label] = min(etas_of(label), key=lambda eta, label=label: lowest(label, eta, seeds[1:]))  # type: ignore[misc]
         outcome = grid[label, eta, seeds[0]]
         entries.append(Entry(label, eta, outcome, score(of, outcome, BUDGET)))
-    fresh = [
-        (label, budget, 1000 * (plan.seed + 1) + place)
-        for budget, count in plan.judging.items()
-        for label in LABELS
-        for place in range(count)
-    ]
-    judged = outcomes([cell(label, careful[label], budget, seed, "plain") for label, budget, seed in fresh])
+
+    def fresh(kind: str, whom: Victims, counts: dict[int, int]) -> Iterator[tuple[str, int, Score]]:
+        wanted = [
+            (label, budget, 1000 * (plan.seed + 1) + place)
+            for budget, count in counts.items()
+            for label in LABELS
+            for place in range(count)
+        ]
+        judged = outcomes([cell(label, careful[label], budget, seed, kind) for label, budget, seed in wanted])
+        for (label, budget, _), outcome in zip(wanted, judged, strict=True):
+            yield label, budget, score(whom, outcome, budget)
+
     made = {entry.label: entry for entry in entries}
-    for (label, budget, _), outcome in zip(fresh, judged, strict=True):
-        made[label].more.setdefault(budget, []).append(score(of, outcome, budget))
-    return Attacks(of, tuple(entries))
+    for label, budget, found in fresh("plain", of, plan.judging):
+        made[label].more.setdefault(budget, []).append(found)
+    if everybody is not None:
+        for label, budget, found in fresh("crowd", everybody, plan.crowded):
+            made[label].crowd.setdefault(budget, []).append(found)
+    return Attacks(of, tuple(entries), everybody)
 
 
 def identity(plan: Plan) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from zerothresh.attack import pictures
 from zerothresh.comparison.statistics import Estimate, difference, mean
 from zerothresh.datasets.cifar10 import CLASSES
 from zerothresh.plot import COLOURS
-from zerothresh.reproduce.attack import BEST, BUDGET, LABELS, PRINTED, REDUCED, Attacks, Entry, K, Plan
+from zerothresh.reproduce.attack import BEST, BUDGET, LABELS, PRINTED, REDUCED, Attacks, Entry, K, Plan, Score
 from zerothresh.reproduce.figures import AXES, DASHES, Drawn, claim_figure, dress, saved
 from zerothresh.reproduce.folder import IDENTITY, MANIFEST, versions
 from zerothresh.reproduce.page import Section, page
@@ -137,6 +137,30 @@ def labels(of: Attacks) -> Table:
 
 def with_care(of: Attacks) -> Table:
     """Many runs, larger budgets, and images that the perturbation was not made for."""
+    others = of.victims.others
+    note = "Fresh runs with the η that other runs chose at the smallest budget; 95 % intervals of means. " + (
+        "The data set was not at hand, so that other images were not tried: see --cifar10."
+        if others is None
+        else f"Other images: the {others.n} test images of the class that the net gets right, without the ten."
+    )
+    name, runs = of.victims.name, {entry.label: entry.more for entry in of.entries}
+    return _runs_table(f"attack-{name}-care", f"{name}: with more care", runs, note)
+
+
+def for_all(of: Attacks) -> Table:
+    """One perturbation for all test images of the class."""
+    assert of.crowd is not None
+    assert of.crowd.others is not None
+    note = (
+        f"All {of.crowd.stack.n} test images of the class that the net gets right, and one perturbation for them; η as "
+        f"in the table above. Other images: {of.crowd.others.n} training images of the class that the net gets right."
+    )
+    name, runs = of.victims.name, {entry.label: entry.crowd for entry in of.entries}
+    return _runs_table(f"attack-{name}-all", f"{name}: all test images of the class", runs, note)
+
+
+def _runs_table(name: str, title: str, runs: Mapping[str, Mapping[int, Sequence[Score]]], note: str) -> Table:
+    """Success rates, losses and transfer by budget and method."""
     header = ["method", "queries", "runs", "success rate", "mean loss", "l2", "on other images"]
     names = [
         "method",
@@ -152,26 +176,17 @@ def with_care(of: Attacks) -> Table:
         "transfer",
     ]
     rows, data = [], []
-    budgets = sorted({budget for entry in of.entries for budget in entry.more})
-    for budget in budgets:
-        for entry in of.entries:
-            scores = entry.more[budget]
+    for budget in sorted({budget for found in runs.values() for budget in found}):
+        for label, found in runs.items():
+            scores = found[budget]
             rate, lost = mean([s.rate for s in scores]), mean([s.loss for s in scores])
             l2, transfer = float(np.mean([s.l2 for s in scores])), float(np.mean([s.transfer for s in scores]))
             told = "-" if np.isnan(transfer) else f"{transfer:.2f}"
             count = f"{budget:,}", str(len(scores))
-            rows.append([entry.label, *count, _interval(rate, 0, 1), _interval(lost, 0, np.inf), f"{l2:.3g}", told])
+            rows.append([label, *count, _interval(rate, 0, 1), _interval(lost, 0, np.inf), f"{l2:.3g}", told])
             spread = [rate.value, rate.low, rate.high, lost.value, lost.low, lost.high]
-            data.append([entry.label, budget, len(scores), *spread, l2, transfer])
-    others = of.victims.others
-    note = "Fresh runs with the η that other runs chose at the smallest budget; 95 % intervals of means. " + (
-        "The data set was not at hand, so that other images were not tried: see --cifar10."
-        if others is None
-        else f"Other images: the {others.n} test images of the class that the net gets right, without the ten."
-    )
-    return Table(
-        f"attack-{of.victims.name}-care", f"{of.victims.name}: with more care", header, rows, names, data, note
-    )
+            data.append([label, budget, len(scores), *spread, l2, transfer])
+    return Table(name, title, header, rows, names, data, note)
 
 
 def _interval(estimate: Estimate, low: float, high: float) -> str:
@@ -189,14 +204,12 @@ def verdicts(attacked: Sequence[Attacks]) -> list[Verdict]:
         out = []
         for of in attacked:
             for one, other in pairs:
-                for budget, mine in of.entry(one).more.items():
-                    theirs = of.entry(other).more[budget]
+                for where, mine, theirs in _pairs(of, one, other):
                     if loss:
                         found = difference([s.loss for s in theirs], [s.loss for s in mine])
                     else:
                         found = difference([s.rate for s in mine], [s.rate for s in theirs])
-                    where = f"{of.victims.name}, {budget:,} queries, {one} and {other}"
-                    out.append(Case(where, found, clear(found, 0.0), f"{one} and {other}"))
+                    out.append(Case(f"{where}, {one} and {other}", found, clear(found, 0.0), f"{one} and {other}"))
         return out
 
     reduced = [(one, other) for one in REDUCED for other in ("SZOHT", "FGZOHT")]
@@ -220,6 +233,15 @@ def verdicts(attacked: Sequence[Attacks]) -> list[Verdict]:
     return [verdict for verdict in made if verdict is not None]
 
 
+def _pairs(of: Attacks, one: str, other: str) -> Iterator[tuple[str, list[Score], list[Score]]]:
+    """Where two methods meet: the ten images, and all of the class."""
+    mine, theirs = of.entry(one), of.entry(other)
+    for budget, scores in mine.more.items():
+        yield f"{of.victims.name}, {budget:,} queries", scores, theirs.more[budget]
+    for budget, scores in mine.crowd.items():
+        yield f"all of {of.victims.name}, {budget:,} queries", scores, theirs.crowd[budget]
+
+
 # The folder.
 
 
@@ -233,6 +255,8 @@ def write(
     for of in attacked:
         held = of.victims
         own, made = [table_of_pictures(of), curves(of)], [as_in_the_paper(of), with_care(of), labels(of)]
+        if of.crowd is not None:
+            made.insert(2, for_all(of))
         told = (
             f"The ten test images {', '.join(str(number) for number in held.ids)} of the class {held.name}. The net "
             f"gets {int(held.right.sum())} of them right as they are; success rates are shares of these.",
@@ -292,5 +316,7 @@ def _notes(plan: Plan) -> list[str]:
         "auto, and best (the default of `zerothresh attack`), are not the paper's. best keeps every entry of θ at -1 "
         "or 1, which makes a channel black or full; the others have no such bounds, and are clipped with the image.",
         "Every θ was checked: at most k non-zeros, attacked images within [-0.5, 0.5], no more queries than allowed.",
-        f"Fresh runs by budget: {', '.join(f'{count} of {budget:,}' for budget, count in plan.judging.items())}.",
+        f"Fresh runs by budget: {', '.join(f'{count} of {budget:,}' for budget, count in plan.judging.items())}"
+        + "".join(f"; {count} of {budget:,} for all images of a class" for budget, count in plan.crowded.items())
+        + ".",
     ]

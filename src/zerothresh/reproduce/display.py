@@ -1,4 +1,4 @@
-"""The live display of an experiment: the whole grid, the best learning rate so far, the time left."""
+"""The live display of an experiment: the whole grid, the best learning rate so far, the time left; or a bar."""
 
 from __future__ import annotations
 
@@ -103,3 +103,49 @@ class Grid:
             table.add_row("switches", f"{rest} of {sum(self.wanted[name] for name in switched)}")
         bar = ProgressBar(total=self.total, completed=self.count, width=40)
         return Group(table, bar, Text(f"{self.count} of {self.total} runs{self._left()}"))
+
+
+class Bar:
+    """A progress bar over runs of different lengths, by their budgets; plain lines now and then elsewhere."""
+
+    def __init__(self, title: str, runs: int, queries: int) -> None:
+        from rich.console import Console
+
+        self.title, self.runs, self.queries = title, runs, queries
+        self.count = self.past = self.ran = 0
+        self.begun = self.shown = time.monotonic()
+        self.console = Console(stderr=True)
+        self.live: Any = None
+
+    def __enter__(self) -> Bar:
+        if self.console.is_terminal:
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}")
+            self.live = Progress(*columns, console=self.console, transient=True)
+            self.task = self.live.add_task(self.title, total=self.queries, words="")
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
+        """Take note of a run; one of an earlier session tells nothing of the time left."""
+        self.count += 1
+        self.past += cell.budget
+        self.ran += cell.budget if ran else 0
+        now, words = time.monotonic(), f"{self.count} of {self.runs} runs{self._left()}"
+        if self.live is not None:
+            self.live.update(self.task, completed=self.past, words=words)
+        elif now - self.shown > 15 or self.count == self.runs:
+            self.shown = now
+            print(f"{self.title}: {words}", file=sys.stderr, flush=True)
+
+    def _left(self) -> str:
+        seconds = time.monotonic() - self.begun
+        if not self.ran or seconds < 5 or self.count == self.runs:
+            return ""
+        left = seconds / self.ran * (self.queries - self.past)
+        return f", about {left / 60:.0f} min left" if left > 90 else f", about {left:.0f} s left"
