@@ -67,7 +67,8 @@ with its interval.
 
 What to keep in mind. The settings of `best` were chosen by earlier runs on these images and nets, with other random
 numbers. Random search swaps one pixel at a time, Sparse-RS more at first, by its published schedule. An attack that has
-fooled all images stops. Two attacks that both fool everything cannot be told apart, and the table says so.
+fooled all images stops: "queries used" tells after how many, on average and as a multiple of those of `best` (a
+geometric mean). Two attacks that both fool everything cannot be told apart by their rates, and the table says so.
 
 {tables}"""
 
@@ -254,10 +255,23 @@ def lines_of(net: str, found: Found) -> list[str]:
         each = [f"{rate:.2f}" for rate in rates.mean(axis=0)]
         interval = f"{whole.value:.3f} [{max(0, whole.low):.3f}, {min(1, whole.high):.3f}]"
         shown = f"**{label}**" if label.startswith("best") else label
-        more = f"{transfer.mean():.3f}" if many else f"{queries.mean():,.0f}"
+        more = (
+            f"{transfer.mean():.3f}"
+            if many
+            else f"{queries.mean():,.0f}{'' if label == BEST else _times(queries, best)}"
+        )
         row = [net, f"{budget:,}", shown, str(len(runs)), *each, interval, f"{losses.mean():.3f}", more, less]
         out.append(f"| {' | '.join(row)} |")
     return out
+
+
+def _times(queries: Any, best: Any) -> str:
+    """How many times the queries of best, with its interval: both go on until nothing is left to fool."""
+    if best is None or min(len(queries), len(best)) < 2:
+        return ""
+    count = min(len(queries), len(best))
+    ratio = mean(np.log(queries[:count] / best[:count, :, 2]).mean(axis=1))
+    return f", x {np.exp(ratio.value):.1f} [{np.exp(ratio.low):.1f}, {np.exp(ratio.high):.1f}]"
 
 
 def _gap(best: Any, other: Any) -> str:
