@@ -31,6 +31,13 @@ class FewPixel(Program):
     is taken if it falls over all of them. When races fail one after the other, up to sixteen are run side by side,
     which makes larger batches for the model and hardly costs queries.
 
+    "The loss" is
+
+    .. math:: \sum_i \log(1 + f_i(\theta) / \bar f), \quad \bar f \text{ the mean at the start}
+
+    so that a component that is far from 0 weighs less than several that are near: where not all can be brought to
+    0, more of them are.
+
     Of many components, the first are used alone at first; their number doubles when all of them are at 0, or
     after so many calls of each.
 
@@ -76,6 +83,12 @@ class FewPixel(Program):
         values = np.zeros(room.n)
         values[order[:used]] = (yield from room.values([theta], order[:used]))[0]
         worth = Worth(held.size)
+        typical = float(values.sum()) / used or 1.0
+
+        def judge(losses: Array) -> Array:
+            return np.asarray(np.log1p(np.maximum(losses, 0.0) / typical).sum(axis=-1))
+
+        room.random = True  # the iterate is the answer, even if F itself was lower once
         room.move(theta, float(values.mean()) if used == room.n else None)
         rounds = failed = 0
         while True:
@@ -98,7 +111,7 @@ class FewPixel(Program):
             points, supports = places.candidates(theta, held, given, room)
             seen = np.repeat(values[None], count, axis=0)
             seen[:, queue[:look]] = yield from room.values(list(points), queue[:look])
-            rises = (seen - values).sum(axis=1)
+            rises = judge(seen) - judge(values)
             worth.learn(given, rises / look)
             # The first of each race, as long as it is ahead of the iterate.
             starts = range(0, count, self.candidates)
@@ -110,7 +123,7 @@ class FewPixel(Program):
                     left = left[np.argsort(rises[left])][: int(room.left // some.size)]
                 seen[left[:, None], some] = yield from room.values(list(points[left]), some)
                 at += some.size
-                rises[left] = (seen[left] - values).sum(axis=1)
+                rises[left] = judge(seen[left]) - judge(values)
                 left = left[rises[left] < 0]
             if not left.size:
                 failed += len(starts)

@@ -93,5 +93,16 @@ def loss(scores: Array, labels: Labels, targets: Labels | None = None) -> Array:
     r"""The Carlini-Wagner loss of the paper, :math:`\max(F_y - \max_{j \ne y} F_j, 0)`; 0 once the image is fooled.
 
     With targets t it is :math:`\max(\max_{j \ne t} F_j - F_t, 0)`: 0 once the net says t.
+
+    Of classes that are level, a net says the first, so that a tie may be no success. The loss is then not 0 but
+    1e-9: models behind an interface often round, and a search that ends at 0 must not end there.
     """
-    return np.maximum(margin(scores, labels) if targets is None else -margin(scores, targets), 0.0)
+    aims = labels if targets is None else targets
+    ahead = margin(scores, aims)
+    losses = np.maximum(ahead if targets is None else -ahead, 0.0)
+    ties = np.flatnonzero(ahead == 0)
+    if ties.size:
+        said = scores[ties].argmax(axis=1)
+        fooled = said != labels[ties] if targets is None else said == targets[ties]
+        losses[ties[~fooled]] = 1e-9
+    return losses
