@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,10 @@ class Net:
         self.wanted = {"tensor(float)": np.float32, "tensor(double)": np.float64}.get(self.given.type)
 
     def __call__(self, images: Images) -> Any:
-        return self.session.run(None, {self.given.name: images.astype(self.wanted, copy=False)})[0]
+        count, whole = len(images), self.given.shape[0]
+        if isinstance(whole, int) and count < whole:  # a net that takes so many images at once, no more and no fewer
+            images = np.concatenate([images, np.repeat(images[-1:], whole - count, axis=0)])
+        return self.session.run(None, {self.given.name: images.astype(self.wanted, copy=False)})[0][:count]
 
     def __getstate__(self) -> tuple[Path, int]:
         return self.path, self.threads
@@ -65,10 +70,11 @@ def onnx(path: Path, *, threads: int = 1) -> Classifier:
         net,
         bounds=None if bounds is None else (bounds[0], bounds[1]),
         shape=shape,
-        layout=layout_of(shape),
+        layout=layout_of(shape) if shape is not None else _told_by_channels(sizes),
         scores=facts.get("scores"),
         classes=tuple(facts["classes"].split(",")) if "classes" in facts else None,
         name=path.name,
+        mark=hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest(),
         batch=count if isinstance(count, int) else 256,
     )
 
@@ -83,7 +89,7 @@ def torch(module: Any, *, bounds: tuple[float, float] | None = None) -> Classifi
     def predict(images: Images) -> Any:
         with pytorch.inference_mode():
             batch = pytorch.from_numpy(np.ascontiguousarray(images))
-            return module(batch if first is None else batch.to(first)).cpu().numpy()
+            return module(batch if first is None else batch.to(first)).float().cpu().numpy()
 
     return Classifier(predict, bounds=bounds, layout="NCHW", name=type(module).__name__)
 
@@ -93,7 +99,13 @@ def sklearn(estimator: Any, *, bounds: tuple[float, float] | None = None) -> Cla
     size = getattr(estimator, "n_features_in_", None)
     if size is None:
         raise ValueError(f"{type(estimator).__name__} has not been fitted: call fit first")
-    classes = tuple(str(name) for name in getattr(estimator, "classes_", ()))
+    codes = np.asarray(getattr(estimator, "classes_", ()))
+    classes = tuple(str(name) for name in codes)
+    if not hasattr(estimator, "predict_proba") and getattr(estimator, "decision_function_shape", "ovr") == "ovo":
+        raise ValueError(
+            f"{type(estimator).__name__} gives a score a pair of classes: make it with decision_function_shape='ovr'"
+        )
+    plain = codes.dtype.kind in "iu" and np.array_equal(codes, np.arange(codes.size))
 
     def predict(images: Images) -> Any:
         flat = images.reshape(len(images), -1)
@@ -105,13 +117,22 @@ def sklearn(estimator: Any, *, bounds: tuple[float, float] | None = None) -> Cla
     kind = "probabilities" if hasattr(estimator, "predict_proba") else "logits"
     name = type(estimator).__name__
     return Classifier(
-        predict, bounds=bounds, shape=(int(size),), layout="flat", scores=kind, classes=classes or None, name=name
+        predict,
+        bounds=bounds,
+        shape=(int(size),),
+        layout="flat",
+        scores=kind,
+        classes=classes or None,
+        name=name,
+        codes=None if plain or not codes.size else codes,
     )
 
 
 def art(estimator: Any) -> Classifier:
     """A classifier of the Adversarial Robustness Toolbox: ``clip_values`` is its value range."""
     clip = estimator.clip_values
+    if clip is not None and any(np.ptp(end) > 0 for end in clip):
+        raise ValueError("clip_values differ from pixel to pixel or channel to channel: one value range is needed")
     shape = tuple(int(size) for size in estimator.input_shape)
     first = getattr(estimator, "channels_first", False)
     return Classifier(
@@ -140,6 +161,18 @@ def foolbox(model: Any) -> Classifier:
 
     layout = "NCHW" if name == "PyTorchModel" or getattr(model, "data_format", "") == "channels_first" else None
     return Classifier(predict, bounds=bounds, layout=layout, name=name)
+
+
+def _told_by_channels(sizes: Sequence[Any]) -> str | None:
+    """How an image is laid out whose rows and columns may be of any number: by the end that is fixed.
+
+    >>> _told_by_channels([3, "h", "w"]), _told_by_channels([None, None, 1]), _told_by_channels(["a", "b", "c"])
+    ('NCHW', 'NHWC', None)
+    """
+    if len(sizes) != 3:
+        return None
+    first, last = (size in (1, 3, 4) for size in (sizes[0], sizes[2]))
+    return None if first == last else "NCHW" if first else "NHWC"
 
 
 def layout_of(shape: tuple[int, ...] | None) -> str | None:

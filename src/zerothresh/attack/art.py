@@ -68,15 +68,16 @@ class ZeroThreshAttack(Base):  # type: ignore[misc]  # ART has no types
         if self.targeted and y is None:
             raise ValueError("a targeted attack needs y, the classes that the images shall be taken for")
         given = None if y is None else np.asarray(y)
-        classes = given.argmax(axis=1) if given is not None and given.ndim == 2 else given
+        if given is not None and given.ndim == 2:
+            given = given[:, 0] if given.shape[1] == 1 else given.argmax(axis=1)
         self.found = universal(
             self.estimator,
             x,
-            classes if own is None else own,
+            given if own is None else own,
             k=self.k,
             budget=self.budget,
             granularity=self.granularity,
-            targeted=classes if self.targeted else None,
+            targeted=given if self.targeted else None,
             attack=self.attack,
             seed=self.seed,
         )

@@ -32,6 +32,8 @@ class Classifier:
     scores: "logits", "probabilities" or "log-probabilities"; None: told from the first answer.
     classes: names of the classes.
     batch: the most images in one call of ``predict``.
+    codes: the labels that people use for the classes, by column of the scores; None: 0, 1, 2 ...
+    mark: what tells it from another model of the same name.
 
     ``queries`` counts the images that ``predict`` was given, ``calls`` how often it was called, and
     ``seconds`` how long that took.
@@ -45,16 +47,20 @@ class Classifier:
     classes: tuple[str, ...] | None = None
     name: str = "classifier"
     batch: int = 256
+    codes: NDArray[Any] | None = None
+    mark: str = ""
     queries: int = field(default=0, init=False)
     calls: int = field(default=0, init=False)
     seconds: float = field(default=0.0, init=False)
 
-    def __call__(self, images: Images) -> Array:
-        """Log-probabilities, (images, classes)."""
-        parts = [self._ask(images[at : at + self.batch]) for at in range(0, len(images), self.batch)]
+    def __call__(self, images: Images, *, forgiving: bool = False) -> Array:
+        """Log-probabilities, (images, classes); scores that are no numbers raise, unless ``forgiving``."""
+        parts = [self._ask(images[at : at + self.batch], forgiving) for at in range(0, len(images), self.batch)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def _ask(self, images: Images) -> Array:
+    def _ask(self, images: Images, forgiving: bool) -> Array:
+        if self.layout == "flat":
+            images = images.reshape(len(images), -1)
         began = time.perf_counter()
         self.queries += len(images)  # before the call: one that fails has been made
         self.calls += 1
@@ -62,7 +68,7 @@ class Classifier:
             answer = self.predict(images)
         finally:
             self.seconds += time.perf_counter() - began
-        scores = scoring.table(answer, len(images))
+        scores = scoring.table(answer, len(images), forgiving=forgiving)
         if self.scores is None:
             self.scores = scoring.kind_of(scores)
         elif self.calls == 1:
@@ -83,8 +89,8 @@ def wrap(model: Any, **declared: Any) -> Classifier:
 
     told = {name: value for name, value in declared.items() if value is not None}
     if isinstance(model, Classifier):
-        return replace(model, **told)  # with a counter of its own
-    if isinstance(model, str | os.PathLike):
+        made = model
+    elif isinstance(model, str | os.PathLike):
         made = adapters.onnx(Path(model))
     elif _of(model, "art."):
         made = adapters.art(model)
@@ -101,8 +107,10 @@ def wrap(model: Any, **declared: Any) -> Classifier:
             "the classifier must be a callable from images to scores, the path of an ONNX file, a torch module, a "
             f"scikit-learn estimator, an ART classifier or a foolbox model, not {type(model).__name__}"
         )
-    made = replace(made, **told)
+    made = replace(made, **told)  # with a counter of its own
     if made.bounds is not None:
+        if len(made.bounds) != 2:
+            raise ValueError(f"bounds must be the value range of a pixel, (low, high), not {made.bounds!r}")
         low, high = (float(bound) for bound in made.bounds)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"bounds must be the value range of a pixel, (low, high), not ({low:g}, {high:g})")

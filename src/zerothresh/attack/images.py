@@ -57,6 +57,16 @@ class Stack:
             return np.tile(np.arange(self.d // channels), channels)
         return np.repeat(np.arange(self.d // channels), channels)
 
+    def attacked(self, theta: Array) -> Images:
+        """clip(x_i + theta) of all images, as the classifier is shown them."""
+        low, high = self.limits
+        return np.clip((self.flat + theta).astype(np.float32), low, high)
+
+    @property
+    def limits(self) -> tuple[np.float32, np.float32]:
+        """The bounds as the classifier sees them."""
+        return np.float32(self.bounds[0]), np.float32(self.bounds[1])
+
     @property
     def grid(self) -> tuple[int, int, int, int] | None:
         """Rows, columns, and how far apart the numbers of neighbours are, down and to the right; None: not known."""
@@ -106,13 +116,14 @@ def stack(images: Any, classifier: Classifier, *, layout: str | None, bounds: tu
     own = array.shape[1:]
     given = _layout(own, classifier, layout)
     array, shape, order = _fit(array, given, classifier)
-    declared = bounds or classifier.bounds
+    declared = classifier.bounds if bounds is None else bounds
     limits = _guess(array) if declared is None else (float(declared[0]), float(declared[1]))
     low, high = limits
-    if array.min() < low or array.max() > high:
+    if (array.min() < np.float32(low) and array.min() < low) or (array.max() > np.float32(high) and array.max() > high):
         raise ValueError(
             f"images have values from {array.min():g} to {array.max():g}, outside of the value range [{low:g}, "
-            f"{high:g}]{'' if bounds else ' of the classifier'}: scale them as the classifier wants, or pass bounds"
+            f"{high:g}]{' of the classifier' if bounds is None else ''}: scale them as the classifier wants, or pass "
+            "bounds"
         )
     flat = np.ascontiguousarray(array.reshape(len(array), -1), dtype=np.float32)
     return Stack(np.clip(flat, low, high), shape, order, given, limits, declared is not None)
@@ -170,8 +181,10 @@ def _guess(array: NDArray[Any]) -> tuple[float, float]:
     return found
 
 
-def labels_for(labels: Any, n: int, classes: int | None = None, what: str = "labels") -> Labels:
-    """One whole number an image, or the reason why not."""
+def labels_for(
+    labels: Any, n: int, classes: int | None = None, what: str = "labels", *, codes: NDArray[Any] | None = None
+) -> Labels:
+    """One whole number an image, a column of the scores, or the reason why not; ``codes`` are the columns' names."""
     if labels is None:
         raise ValueError(f"{what} are missing: pass the true class of each image, a whole number from 0")
     array = np.asarray(labels)
@@ -179,11 +192,18 @@ def labels_for(labels: Any, n: int, classes: int | None = None, what: str = "lab
         array = np.full(n, array)
     if array.ndim == 2 and array.shape[1] > 1 and set(np.unique(array)) <= {0, 1} and (array.sum(axis=1) == 1).all():
         array = array.argmax(axis=1)  # one-hot
+    if codes is not None and array.shape == (n,):
+        known = {code: column for column, code in enumerate(codes.tolist())}
+        strange = [label for label in array.tolist() if label not in known]
+        if strange:
+            raise ValueError(f"{what} name class {strange[0]!r}; the classifier has {', '.join(map(repr, known))}")
+        array = np.array([known[label] for label in array.tolist()], dtype=np.int64)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ValueError(
             f"{what} must be {n} whole numbers, the class of each image, not {array.dtype} of shape {array.shape}"
         )
     if array.min() < 0 or (classes is not None and array.max() >= classes):
         wrong = array[(array < 0) | (array >= (classes or np.inf))][0]
-        raise ValueError(f"{what} name class {wrong}; the classifier has classes 0 to {(classes or 0) - 1}")
+        span = "from 0" if classes is None else f"0 to {classes - 1}"
+        raise ValueError(f"{what} name class {wrong}; the classifier has classes {span}")
     return array.astype(np.int64)

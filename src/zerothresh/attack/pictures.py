@@ -30,7 +30,7 @@ class Row:
 def shown(stack: Any, flat: NDArray[Any]) -> NDArray[np.float64]:
     """Flat images as pictures with values from 0 to 1."""
     low, high = stack.bounds
-    return np.asarray(np.clip((stack.pictures(np.asarray(flat, float)) - low) / (high - low), 0.0, 1.0))
+    return _seen(np.clip((stack.pictures(np.asarray(flat, float)) - low) / (high - low), 0.0, 1.0))
 
 
 def perturbation(stack: Any, theta: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -39,13 +39,19 @@ def perturbation(stack: Any, theta: NDArray[np.float64]) -> NDArray[np.float64]:
     Its largest entry is full, and everything beyond the width of the value range, where an image is full too.
     """
     scale = min(float(np.abs(theta).max(initial=0.0)), stack.width) or 1.0
-    return np.asarray(np.clip(0.5 + 0.5 * stack.pictures(theta[None] / scale)[0], 0.0, 1.0))
+    return _seen(np.clip(0.5 + 0.5 * stack.pictures(theta[None] / scale)[0], 0.0, 1.0))
+
+
+def _seen(pictures: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pictures that can be shown: of two channels, or more than four, the mean."""
+    return pictures if pictures.shape[-1] in (1, 3, 4) else pictures.mean(axis=-1, keepdims=True)
 
 
 def names_of(classes: Sequence[str] | None, labels: NDArray[np.int64]) -> list[str]:
     """Short names: 'auto' for automobile and 'plane' for airplane, as the paper has them."""
     short = {"automobile": "auto", "airplane": "plane"}
-    return [str(label) if not classes else short.get(classes[label], classes[label]) for label in labels.tolist()]
+    names = {} if not classes else {label: short.get(name, name) for label, name in enumerate(classes)}
+    return [names.get(label, str(label)) for label in labels.tolist()]
 
 
 def rows_of(found: Attacked, name: str, some: slice = slice(0, 10)) -> list[Row]:
@@ -54,7 +60,7 @@ def rows_of(found: Attacked, name: str, some: slice = slice(0, 10)) -> list[Row]
     wrong = (~found.right[some]).tolist()
     before, after = names_of(classes, found.before[some]), names_of(classes, found.after[some])
     plain = [False] * len(before)
-    attacked = np.clip(held.flat + found.theta.astype(np.float32), *held.bounds)
+    attacked = held.attacked(found.theta)
     return [
         Row("original", None, list(shown(held, held.flat[some])), before, plain, wrong),
         Row(

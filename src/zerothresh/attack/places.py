@@ -21,6 +21,10 @@ class Places:
         box, free, groups = room.box, room.free(), room.constraint.groups
         if box is None or not (np.isfinite(box.low[free]).all() and np.isfinite(box.high[free]).all()):
             raise ValueError("few-pixel looks at the corners of a box only: pass finite bounds")
+        if room.constraint.include.size:
+            raise ValueError("few-pixel has no use for include: it swaps all of its places")
+        if grid is not None and (grid[0] - 1) * grid[2] + (grid[1] - 1) * grid[3] >= room.d:
+            raise ValueError(f"grid = {grid} reaches beyond the {room.d} coordinates")
         labels = free if groups is None else groups[free]
         order = np.argsort(labels, kind="stable")
         _, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
@@ -78,7 +82,7 @@ class Places:
                 continue
             points[row] = theta
             points[row, self.members[place]] = 0.0
-            points[row, self.members[target]] = np.clip(values, self.low[target], self.high[target])
+            points[row, self.members[target]] = np.where(values > 0, self.high[target], self.low[target])
             supports[row] = held
             supports[row, given[row, 0]] = target
         return points, supports

@@ -28,18 +28,19 @@ class Universal:
     def __init__(self, classifier: Classifier, stack: Stack, labels: Labels, targets: Labels | None = None) -> None:
         self.classifier, self.stack, self.labels, self.targets = classifier, stack, labels, targets
         self.n, self.d = stack.n, stack.d
+        self.forgiving = False  # whether scores that are NaN give a value that is NaN, and no error
 
     @property
     def fingerprint(self) -> str:
         """What tells this attack from another: the images, their labels, the range and the model's name."""
         aim = "" if self.targets is None else digest(self.targets)
-        return f"{self.classifier.name} {digest(self.stack.flat)} {digest(self.labels)} {aim} {self.stack.bounds}"
+        model = f"{self.classifier.name} {self.classifier.mark}".strip()
+        return f"{model} {digest(self.stack.flat)} {digest(self.labels)} {aim} {self.stack.bounds}"
 
     def attacked(self, points: Array, components: Labels) -> NDArray[np.float32]:
         """clip(x_i + theta), as the classifier takes it; one point for all components will do."""
         out = np.empty((len(components), self.d), np.float32)
-        low, high = self.stack.bounds
-        _attack(self.stack.flat, components, points, np.float32(low), np.float32(high), out)
+        _attack(self.stack.flat, components, points, *self.stack.limits, out)
         return out.reshape(-1, *self.stack.shape)
 
     def values(self, points: Array, components: Labels) -> Array:
@@ -48,7 +49,7 @@ class Universal:
         out = np.empty(len(components))
         for at in range(0, len(components), self.classifier.batch):  # small enough to stay in the cache
             rows = slice(at, at + self.classifier.batch)
-            scores = self.classifier(self.attacked(points[rows], components[rows]))
+            scores = self.classifier(self.attacked(points[rows], components[rows]), forgiving=self.forgiving)
             out[rows] = loss(scores, self.labels[components[rows]], None if targets is None else targets[rows])
         return out
 

@@ -21,8 +21,8 @@ class BadScores(BadValue):
     """The classifier returned something that is no table of scores."""
 
 
-def table(scores: Any, count: int) -> Array:
-    """Scores as (images, classes), or `BadScores` with the reason."""
+def table(scores: Any, count: int, *, forgiving: bool = False) -> Array:
+    """Scores as (images, classes), or `BadScores` with the reason; ``forgiving`` lets NaN pass, as whole rows."""
     array = np.asarray(scores)
     if array.dtype.kind not in "fiu":
         raise BadScores(f"the classifier returned {array.dtype} scores; it must return real numbers")
@@ -35,7 +35,9 @@ def table(scores: Any, count: int) -> Array:
     if np.isfinite(numbers).all():
         return numbers
     bad = np.isnan(numbers) | np.isposinf(numbers)
-    if bad.any():
+    if bad.any() and forgiving:
+        numbers[bad.any(axis=1)] = np.nan
+    elif bad.any():
         row, column = np.argwhere(bad)[0]
         raise BadScores(
             f"the classifier returned {numbers[row, column]} as the score of class {column} for image {row} of a batch"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,17 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh import check
+from zerothresh.asktell import Optimizer
 from zerothresh.attack.classifier import Classifier, wrap
 from zerothresh.attack.few_pixel import FewPixel
 from zerothresh.attack.images import Stack, labels_for, stack
 from zerothresh.attack.looks import Looks
 from zerothresh.attack.problem import Universal
-from zerothresh.engine import minimize
+from zerothresh.engine import Faults, minimize
 from zerothresh.result import Result
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+class Stopped(RuntimeError):
+    """The search of a run folder ended early; the same call goes on."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Attacked:
     targets: Labels | None
     before: Labels  # what the classifier says of the images as they are
     after: Labels  # and of the attacked ones
-    queries: int  # images that the classifier was asked for, by its own counter
+    queries: int  # images that the classifier was asked for, in all sessions and processes
     search: Result | None  # None if there was nothing to attack
     classifier: Classifier
 
@@ -45,15 +51,27 @@ class Attacked:
         return np.asarray(self.before == self.labels)
 
     @property
+    def attacked(self) -> Mask:
+        """Images that were attacked: those that are right, and (with a target) not of the target class already."""
+        return self.right if self.targets is None else np.asarray(self.right & (self.targets != self.labels))
+
+    @property
     def fooled(self) -> Mask:
         """Images that were right, and are no longer (with a target: that are now taken for it)."""
         changed = self.after != self.labels if self.targets is None else self.after == self.targets
-        return np.asarray(self.right & changed)
+        return np.asarray(self.attacked & changed)
 
     @property
     def success_rate(self) -> float:
-        """The share of the rightly classified images that were fooled; NaN if there are none."""
-        return float(self.fooled.sum() / self.right.sum()) if self.right.any() else float("nan")
+        """The share of the attacked images that were fooled; NaN if there are none."""
+        return float(self.fooled.sum() / self.attacked.sum()) if self.attacked.any() else float("nan")
+
+    @property
+    def ended(self) -> str:
+        """Why the search ended."""
+        if self.search is not None:
+            return str(self.search.message)
+        return "all right images are of the target class" if self.right.any() else "no image is right as it is"
 
     @property
     def perturbation(self) -> NDArray[np.float64]:
@@ -63,7 +81,7 @@ class Attacked:
     @property
     def images(self) -> NDArray[np.float32]:
         """The attacked images, in the layout that they came in."""
-        return self.stack.to_user(np.clip(self.stack.flat + self.theta.astype(np.float32), *self.stack.bounds))
+        return self.stack.to_user(self.stack.attacked(self.theta))
 
     @property
     def channels(self) -> int:
@@ -80,9 +98,14 @@ class Attacked:
         """The length of the perturbation before it is clipped."""
         return float(np.linalg.norm(self.theta))
 
+    @property
+    def complete(self) -> bool:
+        """Whether the search ended as it should; if not, `ended` says what happened, and little is proved."""
+        return self.search is None or self.search.success
+
     def promises(self) -> dict[str, bool]:
         """What users of sparse attacks ask for, each checked on the numbers themselves."""
-        low, high = self.stack.bounds
+        low, high = self.stack.limits
         images = self.images
         return {
             f"at most {self.k} {self.granularity}s changed": (
@@ -96,8 +119,8 @@ class Attacked:
     def __repr__(self) -> str:
         counts = f"{self.pixels} pixels, {self.channels} channels"
         return (
-            f"<{int(self.fooled.sum())} of {int(self.right.sum())} images fooled, {counts}, l2 {self.l2:.3g}, "
-            f"{self.queries} queries>"
+            f"<{int(self.fooled.sum())} of {int(self.attacked.sum())} images fooled, {counts}, l2 {self.l2:.3g}, "
+            f"{self.queries} queries{'' if self.complete else ', ended early'}>"
         )
 
 
@@ -138,7 +161,9 @@ def universal(
     seed: a whole number; the same seed gives the same attack.
     search: what else `zt.minimize` takes: run, retries, backoff, estimator, options, workers, callback ...
 
-    Images that the classifier gets wrong as they are cost one query each, and are then left alone.
+    Images that the classifier gets wrong as they are cost one query each, and are then left alone. If the search
+    ends early, because the model fails, a warning says so, and so does ``complete`` of the result; with a run
+    folder, it raises, and the same call goes on.
 
     >>> import zerothresh as zt
     >>> x = np.random.default_rng(0).uniform(size=(20, 8, 8))
@@ -152,34 +177,69 @@ def universal(
     check.count("k", k)
     check.count("budget", budget)
     model = wrap(classifier, bounds=bounds, scores=scores)
-    held = stack(images, model, layout=layout, bounds=bounds)
-    true = labels_for(labels, held.n)
+    held = stack(images, model, layout=layout, bounds=None if bounds is None else model.bounds)
+    true = labels_for(labels, held.n, codes=model.codes)
+    if targeted is not None:
+        labels_for(targeted, held.n, what="targeted", codes=model.codes)
+    method = FewPixel(held.grid) if isinstance(attack, str) and attack == "best" else attack
+    fixed: dict[str, Any] = {
+        "bounds": (-held.width, held.width),
+        "groups": held.groups if granularity == "pixel" else None,
+    }
     whole = Universal(model, held, true)
-    looks = Looks(whole, budget, search.get("retries", 0), search.get("backoff", 0.1))
-    clean = looks.before(search.get("run"))
-    labels_for(labels, held.n, clean.shape[1])
-    targets = None if targeted is None else labels_for(targeted, held.n, clean.shape[1], "targeted")
+    looks = Looks(whole, budget, search.get("retries", 0), search.get("backoff", 0.1), search.get("run"))
+    _check(held, k, {"method": method, "seed": seed, **fixed, **search})  # before anything is paid
+    clean = looks.before()
+    labels_for(labels, held.n, clean.shape[1], codes=model.codes)
+    targets = None
+    if targeted is not None:
+        targets = labels_for(targeted, held.n, clean.shape[1], "targeted", codes=model.codes)
     before = np.asarray(clean.argmax(axis=1))
     chosen = np.flatnonzero((before == true) if targets is None else (before == true) & (targets != true))
     theta, found = np.zeros(held.d), None
     if chosen.size:
         part = Stack(held.flat[chosen], held.shape, held.layout, held.given, held.bounds, held.declared)
         problem = Universal(model, part, true[chosen], None if targets is None else targets[chosen])
-        found = minimize(
-            problem,
-            None,
-            k,
-            budget=looks.search,
-            method=FewPixel(part.grid) if attack == "best" else attack,
-            bounds=(-held.width, held.width),
-            groups=held.groups if granularity == "pixel" else None,
-            seed=seed,
-            **search,
-        )
+        problem.forgiving = search.get("on_nan") == "worst"
+        try:
+            found = minimize(problem, None, k, budget=looks.search, method=method, seed=seed, **fixed, **search)
+        except ValueError as error:
+            if f"budget = {looks.search} " not in str(error):
+                raise
+            kept = budget - looks.search
+            raise ValueError(f"of the budget of {budget}, {kept} are kept for the two looks: {error}") from None
         theta = np.array(found.x)
+        if not found.success and search.get("run") is not None:
+            cause = None if found.failure is None else found.failure.error
+            raise Stopped(f"the search ended early: {found.message}. Nothing is lost: the same call goes on") from cause
+        if not found.success:
+            warnings.warn(f"the search ended early, and says little: {found.message}", RuntimeWarning, stacklevel=2)
     after = np.asarray(looks.after(theta).argmax(axis=1)) if chosen.size else before
-    made = Attacked(theta, k, granularity, budget, held, true, targets, before, after, model.queries, found, model)
+    queries = max(model.queries, looks.spent + (0 if found is None else found.nfev))  # other sessions and processes too
+    made = Attacked(theta, k, granularity, budget, held, true, targets, before, after, queries, found, model)
     broken = [promise for promise, kept in made.promises().items() if not kept]
     if broken:
         raise RuntimeError(f"the attack broke what it promises, which is a fault in zerothresh: {', '.join(broken)}")
     return made
+
+
+_BESIDE = [
+    "workers",
+    "chunk",
+    "retries",
+    "backoff",
+    "timeout",
+    "max_time",
+    "callback",
+    "progress",
+    "run",
+    "fsync",
+]  # not the search's own
+
+
+def _check(held: Stack, k: int, arguments: dict[str, Any]) -> None:
+    """Refuse what `minimize` would refuse."""
+    names = ("retries", "backoff", "max_time", "on_nan")
+    Faults(**{name: arguments[name] for name in names if name in arguments})
+    own = {name: value for name, value in arguments.items() if name not in _BESIDE}
+    Optimizer(held.d, k, n=held.n, budget=10**12, **own)

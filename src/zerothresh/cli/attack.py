@@ -40,6 +40,7 @@ def attack(
     """Attack a classifier."""
     with speaking():
         from zerothresh.attack import digits, universal
+        from zerothresh.attack.universal import Stopped
         from zerothresh.reproduce import attacked
 
         with refusing():
@@ -52,8 +53,10 @@ def attack(
             else:
                 classifier, (x, y, told) = model, _read(images)
                 declared = bounds or told
-            if out.exists() and not out.is_dir():
-                raise BadInput(f"{out} is not a folder: name another for the report")
+            try:
+                out.mkdir(parents=True, exist_ok=True)
+            except OSError:
+                raise BadInput(f"{out} is not a folder, and cannot be made one: name another for the report") from None
             if out.is_dir() and any(out.iterdir()) and not (out / "attack.json").exists():
                 raise BadInput(f"{out} holds other files: name a new or empty folder for the report")
             try:
@@ -74,7 +77,9 @@ def attack(
                 )
             except ImportError as error:
                 raise BadInput(str(error)) from None
-            out.mkdir(parents=True, exist_ok=True)
+            except Stopped as stop:
+                typer.echo(str(stop), err=True)
+                raise typer.Exit(1) from None
             attacked.write(out, found)
         shown = attacked.facts(found)
         shown.pop("promises")
@@ -82,6 +87,9 @@ def attack(
         rows |= {promise: "kept" if kept else "BROKEN" for promise, kept in found.promises().items()}
         print_rows("Universal few-pixel attack", rows)
         typer.echo(f"Report: {out / 'index.html'}")
+        if not found.complete:
+            typer.echo(f"The search ended early, and says little: {found.ended}", err=True)
+            raise typer.Exit(1)
 
 
 attack.__doc__ = _HELP
@@ -93,6 +101,8 @@ def _word(value: Any) -> str:
 
 def _read(path: Path) -> tuple[Any, Any, tuple[float, float] | None]:
     """Images, labels and maybe bounds out of an .npz file."""
+    import zipfile
+
     import numpy as np
 
     try:
@@ -100,7 +110,7 @@ def _read(path: Path) -> tuple[Any, Any, tuple[float, float] | None]:
             held = {name: arrays[name] for name in arrays.files} if hasattr(arrays, "files") else {}
     except FileNotFoundError:
         raise BadInput(f"there is no file {path}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise BadInput(f"{path} is no .npz file of plain arrays: {error}") from None
     x = next((held[name] for name in ("images", "x") if name in held), None)
     y = next((held[name] for name in ("labels", "y") if name in held), None)
@@ -108,4 +118,6 @@ def _read(path: Path) -> tuple[Any, Any, tuple[float, float] | None]:
         missing = "images" if x is None else "labels"
         raise BadInput(f"{path} has no {missing}: it holds {', '.join(held) or 'nothing'}, and needs images and labels")
     told = held.get("bounds")
+    if told is not None and told.shape != (2,):
+        raise BadInput(f"{path} has bounds of shape {told.shape}; they are two numbers, the lowest and the highest")
     return x, y, None if told is None else (float(told[0]), float(told[1]))

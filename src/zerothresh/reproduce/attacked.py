@@ -28,7 +28,8 @@ def facts(found: Attacked) -> dict[str, Any]:
         "images": found.stack.n,
         "right": int(found.right.sum()),
         "fooled": int(found.fooled.sum()),
-        "success_rate": found.success_rate,
+        "attacked": int(found.attacked.sum()),
+        "success_rate": found.success_rate if found.attacked.any() else None,
         "k": found.k,
         "granularity": found.granularity,
         "pixels": found.pixels,
@@ -42,7 +43,8 @@ def facts(found: Attacked) -> dict[str, Any]:
         "bounds": [low, high],
         "bounds_declared": found.stack.declared,
         "seed": None if found.search is None else found.search.seed,
-        "stopped": "no image is right as it is" if found.search is None else found.search.message,
+        "complete": found.complete,
+        "stopped": found.ended,
         "promises": found.promises(),
     }
 
@@ -50,6 +52,11 @@ def facts(found: Attacked) -> dict[str, Any]:
 def write(folder: Path, found: Attacked) -> None:
     """A page, the picture, the labels, the numbers, and the perturbation itself."""
     told = facts(found)
+    stream = io.BytesIO()
+    np.savez_compressed(stream, perturbation=found.perturbation, images=found.images, labels=found.labels)
+    kept: dict[str, str | bytes] = {"attack.npz": stream.getvalue(), "attack.json": json.dumps(told, indent=1) + "\n"}
+    for name, content in kept.items():  # first what was paid for, whatever becomes of the page
+        files.write(folder / name, content)
     names = found.classifier.classes
     header = ["image", "label", "as it is", "attacked", "fooled"]
     words = [pictures.names_of(names, column) for column in (found.labels, found.before, found.after)]
@@ -63,18 +70,17 @@ def write(folder: Path, found: Attacked) -> None:
     numbers += [[f"promise: {promise}", "kept" if kept else "BROKEN"] for promise, kept in told["promises"].items()]
     summary = Table("summary", "In numbers", ["", ""], numbers, ["name", "value"], numbers)
     drawn = [_figure(found)]
-    contents: dict[str, str | bytes] = {"attack.json": json.dumps(told, indent=1) + "\n"}
+    contents: dict[str, str | bytes] = {**kept}
     for figure in drawn:
         contents |= {f"{figure.name}.png": figure.png, f"{figure.name}.pdf": figure.pdf}
     for table in (summary, listed):
         contents |= {f"{table.name}.csv": table.csv(), f"{table.name}.tex": table.latex()}
-    stream = io.BytesIO()
-    np.savez_compressed(stream, perturbation=found.perturbation, images=found.images, labels=found.labels)
-    contents["attack.npz"] = stream.getvalue()
+    early = [] if found.complete else [f"The search ended early, and says little: {found.ended}"]
     lead = [
-        f"{told['fooled']} of {told['right']} images that {told['model']} gets right are fooled by one perturbation of "
-        f"{told['pixels']} pixels ({told['channels']} channels), after {told['queries']:,} of {told['budget']:,} "
-        "queries."
+        *early,
+        f"{told['fooled']} of {told['attacked']} images that {told['model']} gets right are fooled by one perturbation "
+        f"of {told['pixels']} pixels ({told['channels']} channels), after {told['queries']:,} of {told['budget']:,} "
+        "queries.",
     ]
     section = Section("attack", "The attack", [], drawn, [summary, listed], {})
     notes = [
