@@ -70,7 +70,8 @@ class Attacked:
     def ended(self) -> str:
         """Why the search ended."""
         if self.search is not None:
-            return str(self.search.message)
+            done = self.complete and self.fooled.sum() == self.attacked.sum()
+            return "all of them are fooled" if done else str(self.search.message)
         return "all right images are of the target class" if self.right.any() else "no image is right as it is"
 
     @property
