@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,13 @@ from numpy.typing import NDArray
 
 from zerothresh import check
 from zerothresh.attack.places import Grid, Places
+from zerothresh.estimate import Answers
 from zerothresh.methods.program import Asks, Program, Room
+from zerothresh.plan import Probes
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Judge = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -109,29 +113,35 @@ class FewPixel(Program):
             count = int(max(1, min(self.candidates * min(1 + failed // 8, 16), affordable)))
             given = worth.choose(size, count, room)
             points, supports = places.candidates(theta, held, given, room)
-            seen = np.repeat(values[None], count, axis=0)
-            seen[:, queue[:look]] = yield from room.values(list(points), queue[:look])
-            rises = judge(seen) - judge(values)
+            rises, seen, best = yield from self._race(points, values, queue, look, judge, room)
             worth.learn(given, rises / look)
-            # The first of each race, as long as it is ahead of the iterate.
-            starts = range(0, count, self.candidates)
-            left = np.array([at + np.argmin(rises[at : at + self.candidates]) for at in starts])
-            left, at = left[rises[left] < 0], look
-            while left.size and at < used:
-                some = queue[at : 2 * at]
-                if left.size * some.size > room.left:
-                    left = left[np.argsort(rises[left])][: int(room.left // some.size)]
-                seen[left[:, None], some] = yield from room.values(list(points[left]), some)
-                at += some.size
-                rises[left] = judge(seen[left]) - judge(values)
-                left = left[rises[left] < 0]
-            if not left.size:
-                failed += len(starts)
+            if best is None:
+                failed += -(-count // self.candidates)
                 continue
-            best, failed = left[np.argmin(rises[left])], 0
+            failed = 0
             theta, held, values = points[best].copy(), supports[best], seen[best]
             worth.forget(given[best])
             room.move(theta, float(values.mean()) if used == room.n else None)
+
+    def _race(
+        self, points: Array, values: Array, queue: Indices, look: int, judge: Judge, room: Room
+    ) -> Generator[Probes, Answers, tuple[Array, Array, int | None]]:
+        """Rises on the first components of the queue, all values that were seen, and the point that is below theirs."""
+        seen, at, start = np.repeat(values[None], len(points), axis=0), look, judge(values)
+        seen[:, queue[:look]] = yield from room.values(list(points), queue[:look])
+        first = judge(seen) - start
+        rises, starts = first.copy(), range(0, len(points), self.candidates)
+        left = np.array([at + np.argmin(rises[at : at + self.candidates]) for at in starts])  # the first of each race
+        left = left[rises[left] < 0]
+        while left.size and at < queue.size:
+            some = queue[at : 2 * at]
+            if left.size * some.size > room.left:
+                left = left[np.argsort(rises[left])][: int(room.left // some.size)]
+            seen[left[:, None], some] = yield from room.values(list(points[left]), some)
+            at += some.size
+            rises[left] = judge(seen[left]) - start
+            left = left[rises[left] < 0]
+        return first, seen, int(left[np.argmin(rises[left])]) if left.size else None
 
 
 class Worth:
