@@ -179,7 +179,7 @@ def tuned(
                     kept.get((net, name, label, budget, s, eta), partial(attacked, problem, label, eta, budget, s))
                     for s in (900, 901)
                 ]
-                return float(np.mean([run["loss"] for run in runs]))
+                return float(np.nan_to_num(np.mean([run["loss"] for run in runs]), nan=np.inf))
 
             out[name, label] = min(ETAS, key=lost)
     return out
@@ -231,10 +231,16 @@ def note(found: Found, budget: int, label: str, seed: int, run: dict[str, Any]) 
 
 
 def tables_of(found: Found) -> Found:
-    """Runs as arrays; a seed that has not been run for all classes is left out."""
+    """Runs as arrays; a seed that has not been run for all classes is NaN, so that seeds still meet their like."""
     tables = {key: np.array(list(runs.values())) for key, runs in found.items()}
-    whole = {key: runs[~np.isnan(runs[:, :, 0]).any(axis=1)] for key, runs in tables.items()}
-    return {key: runs for key, runs in whole.items() if len(runs)}
+    for runs in tables.values():
+        runs[np.isnan(runs[:, :, 0]).any(axis=1)] = np.nan
+    return {key: runs for key, runs in tables.items() if np.isfinite(runs[:, :, 0]).any()}
+
+
+def done(runs: Any) -> Any:
+    """The seeds that were run."""
+    return runs[np.isfinite(runs[:, :, 0]).all(axis=1)]
 
 
 def lines_of(net: str, found: Found) -> list[str]:
@@ -246,31 +252,33 @@ def lines_of(net: str, found: Found) -> list[str]:
     out = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
     for (budget, label), runs in found.items():
         best = found.get((budget, BEST))
-        rates, losses, queries, transfer = (runs[:, :, place] for place in range(len(NUMBERS)))
+        rates, losses, queries, transfer = (done(runs)[:, :, place] for place in range(len(NUMBERS)))
         whole = mean(rates.mean(axis=1))
         less = ""
         if best is not None and label != BEST:
-            count = min(len(runs), len(best))
-            less = _gap(best[:count, :, 0].mean(axis=1), rates[:count].mean(axis=1))
+            less = _gap(*(each[:, :, 0].mean(axis=1) for each in paired(best, runs)))
         each = [f"{rate:.2f}" for rate in rates.mean(axis=0)]
         interval = f"{whole.value:.3f} [{max(0, whole.low):.3f}, {min(1, whole.high):.3f}]"
         shown = f"**{label}**" if label.startswith("best") else label
-        more = (
-            f"{transfer.mean():.3f}"
-            if many
-            else f"{queries.mean():,.0f}{'' if label == BEST else _times(queries, best)}"
-        )
-        row = [net, f"{budget:,}", shown, str(len(runs)), *each, interval, f"{losses.mean():.3f}", more, less]
+        times = "" if label == BEST or best is None else _times(*paired(runs, best))
+        more = f"{transfer.mean():.3f}" if many else f"{queries.mean():,.0f}{times}"
+        row = [net, f"{budget:,}", shown, str(len(rates)), *each, interval, f"{losses.mean():.3f}", more, less]
         out.append(f"| {' | '.join(row)} |")
     return out
 
 
-def _times(queries: Any, best: Any) -> str:
+def paired(one: Any, other: Any) -> tuple[Any, Any]:
+    """The seeds that were run for both."""
+    count = min(len(one), len(other))
+    both = np.isfinite(one[:count, :, 0] + other[:count, :, 0]).all(axis=1)
+    return one[:count][both], other[:count][both]
+
+
+def _times(runs: Any, best: Any) -> str:
     """How many times the queries of best, with its interval: both go on until nothing is left to fool."""
-    if best is None or min(len(queries), len(best)) < 2:
+    if len(runs) < 2:
         return ""
-    count = min(len(queries), len(best))
-    ratio = mean(np.log(queries[:count] / best[:count, :, 2]).mean(axis=1))
+    ratio = mean(np.log(runs[:, :, 2] / best[:, :, 2]).mean(axis=1))
     return f", x {np.exp(ratio.value):.1f} [{np.exp(ratio.low):.1f}, {np.exp(ratio.high):.1f}]"
 
 
@@ -291,9 +299,13 @@ def together(every: list[Found]) -> list[str]:
         if label == BEST or any(one is None or best is None for one, best in parts):
             continue
         count = min(len(array) for pair in parts for array in pair)
-        rates = np.mean(
-            [[one[:count, :, 0].mean(axis=1), best[:count, :, 0].mean(axis=1)] for one, best in parts], axis=0
-        )
+        whole = np.concatenate([array[:count, :, :1] for pair in parts for array in pair], axis=1)
+        common = np.isfinite(whole).all(axis=(1, 2))  # seeds that were run for both, on all nets
+        count = int(common.sum())
+        if not count:
+            continue
+        means = [[array[: common.size][common][:, :, 0].mean(axis=1) for array in pair] for pair in parts]
+        rates = np.mean(means, axis=0)
         out.append(f"| {budget:,} | {label} | {count} | {rates[0].mean():.3f} | {_gap(rates[1], rates[0])} |")
     return out
 

@@ -274,10 +274,63 @@ def test_an_attack_that_is_stopped_goes_on_and_pays_nothing_twice(tmp_path):
     again = universal(broken, x, y, **call, run=tmp_path / "run")  # it has ended: nothing is asked
     assert (model.seen, again.queries) == (seen, found.queries)
     assert np.array_equal(again.after, found.after)
-    more = universal(broken, x, y, **call | {"budget": 600}, run=tmp_path / "run")  # the last look was paid already
-    assert model.seen <= more.queries <= 600
+    for _ in range(2):
+        more = universal(broken, x, y, **call | {"budget": 600}, run=tmp_path / "run")  # the last look was paid already
+        assert model.seen <= more.queries <= 600
+        seen = model.seen
+    assert np.array_equal(more.theta, universal(broken, x, y, **call | {"budget": 600}, run=tmp_path / "run").theta)
+    assert model.seen == seen
     with pytest.raises(ValueError, match="belongs to another attack"):
         universal(model, x[:5], y[:5], k=1, budget=400, bounds=(-0.5, 0.5), seed=1, run=tmp_path / "run")
+
+
+def test_looks_that_fail_are_in_the_budget_of_all_sessions(tmp_path):
+    model, x, y = victims()
+    fail, call = True, {"k": 1, "budget": 400, "bounds": (-0.5, 0.5), "seed": 1, "run": tmp_path / "run"}
+
+    def broken(images):
+        scores = model(images)
+        if fail:
+            raise ConnectionError("gone")
+        return scores
+
+    for _ in range(2):
+        with pytest.raises(ConnectionError):
+            universal(broken, x, y, **call)
+    fail = False
+    found = universal(broken, x, y, **call)
+    assert model.seen == found.queries <= 400
+
+
+def test_an_attack_that_its_callback_ends_again_and_again_keeps_the_budget(tmp_path):
+    model, x, y = victims()
+    call = {"k": 1, "budget": 400, "bounds": (-0.5, 0.5), "seed": 1, "run": tmp_path / "run"}
+
+    def enough(progress):
+        raise StopIteration
+
+    for _ in range(3):
+        found = universal(model, x, y, **call, callback=enough)
+        assert model.seen == found.queries <= 400
+    with pytest.raises(ValueError, match=r"look at what the attack did, and .* left of the budget of 400: raise it"):
+        universal(model, x, y, **call)
+    found = universal(model, x, y, **call | {"budget": 500})
+    assert model.seen == found.queries <= 500
+
+
+def test_scores_that_are_nan_at_the_end_are_no_success_and_lose_nothing():
+    model, x, y = victims()
+
+    def ill(images):
+        scores = model(images)
+        changed = (images != x[0]).reshape(len(images), -1).sum(axis=1)
+        scores[(changed > 0) & (changed < 10)] = np.nan  # image 0, once it is touched
+        return scores
+
+    found = universal(ill, x, y, k=1, budget=300, bounds=(-0.5, 0.5), seed=0, on_nan="worst")
+    assert found.theta.any()
+    assert not found.fooled[0]
+    assert found.queries <= 300
 
 
 def test_calls_that_fail_are_made_again_within_the_budget():
@@ -523,16 +576,15 @@ def test_queries_of_other_processes_are_counted():
 
 
 def test_two_files_of_one_name_are_two_nets(tmp_path):
-    name = "cifar10_small.onnx"
-    shipped = (Path(zt.attack.__file__).parent / "nets" / name).read_bytes()
-    for folder in ("a", "b"):
+    shipped = (Path(zt.attack.__file__).parent / "nets" / "cifar10_small.onnx").read_bytes()
+    assert b"automobile" in shipped  # a text of the file, which does not matter to the net
+    for folder, content in (("a", shipped), ("b", shipped.replace(b"automobile", b"autombbile"))):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / name).write_bytes(shipped)
-    one, two = wrap(tmp_path / "a" / name), wrap(tmp_path / "b" / name)
-    assert one.mark == two.mark != ""
+        (tmp_path / folder / "net.onnx").write_bytes(content)
+    one, two = wrap(tmp_path / "a" / "net.onnx"), wrap(tmp_path / "b" / "net.onnx")
     held = stack(np.zeros((1, 3, 32, 32)), one, layout=None, bounds=None)
-    other = Universal(Classifier(one.predict, name=one.name, mark="another"), held, np.array([0]))
-    assert Universal(one, held, np.array([0])).fingerprint != other.fingerprint
+    prints = [Universal(net, held, np.array([0])).fingerprint for net in (one, two, wrap(tmp_path / "a" / "net.onnx"))]
+    assert prints[0] == prints[2] != prints[1]
 
 
 def test_an_estimator_without_probabilities_is_taken():

@@ -101,7 +101,8 @@ def sklearn(estimator: Any, *, bounds: tuple[float, float] | None = None) -> Cla
         raise ValueError(f"{type(estimator).__name__} has not been fitted: call fit first")
     codes = np.asarray(getattr(estimator, "classes_", ()))
     classes = tuple(str(name) for name in codes)
-    if not hasattr(estimator, "predict_proba") and getattr(estimator, "decision_function_shape", "ovr") == "ovo":
+    pairs = getattr(estimator, "decision_function_shape", "ovr") == "ovo" and codes.size > 2
+    if pairs and not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"{type(estimator).__name__} gives a score a pair of classes: make it with decision_function_shape='ovr'"
         )

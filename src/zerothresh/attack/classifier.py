@@ -52,6 +52,7 @@ class Classifier:
     queries: int = field(default=0, init=False)
     calls: int = field(default=0, init=False)
     seconds: float = field(default=0.0, init=False)
+    known: str | None = field(default=None, init=False)  # the kind of scores, once it has been told or checked
 
     def __call__(self, images: Images, *, forgiving: bool = False) -> Array:
         """Log-probabilities, (images, classes); scores that are no numbers raise, unless ``forgiving``."""
@@ -69,10 +70,12 @@ class Classifier:
         finally:
             self.seconds += time.perf_counter() - began
         scores = scoring.table(answer, len(images), forgiving=forgiving)
-        if self.scores is None:
-            self.scores = scoring.kind_of(scores)
-        elif self.calls == 1:
-            scoring.check_kind(scores, self.scores)
+        if self.known is None:
+            sound = scores[np.isfinite(scores).all(axis=1)]
+            if self.scores is not None and sound.size:
+                scoring.check_kind(sound, self.scores)
+            self.known = self.scores or scoring.kind_of(sound if sound.size else scores)
+        self.scores = self.scores or self.known
         return scoring.log_probabilities(scores, self.scores)
 
 

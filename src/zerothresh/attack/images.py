@@ -191,7 +191,7 @@ def labels_for(
     if array.ndim == 0 and what != "labels":
         array = np.full(n, array)
     if array.ndim == 2 and array.shape[1] > 1 and set(np.unique(array)) <= {0, 1} and (array.sum(axis=1) == 1).all():
-        array = array.argmax(axis=1)  # one-hot
+        array, codes = array.argmax(axis=1), None  # one-hot: columns already
     if codes is not None and array.shape == (n,):
         known = {code: column for column, code in enumerate(codes.tolist())}
         strange = [label for label in array.tolist() if label not in known]

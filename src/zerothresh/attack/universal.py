@@ -17,7 +17,7 @@ from zerothresh.attack.images import Stack, labels_for, stack
 from zerothresh.attack.looks import Looks
 from zerothresh.attack.problem import Universal
 from zerothresh.engine import Faults, minimize
-from zerothresh.result import Result
+from zerothresh.result import Result, Status
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -210,12 +210,15 @@ def universal(
             kept = budget - looks.search
             raise ValueError(f"of the budget of {budget}, {kept} are kept for the two looks: {error}") from None
         theta = np.array(found.x)
-        if not found.success and search.get("run") is not None:
+        if search.get("run") is not None and not found.success and found.status is not Status.DIVERGED:
             cause = None if found.failure is None else found.failure.error
             raise Stopped(f"the search ended early: {found.message}. Nothing is lost: the same call goes on") from cause
         if not found.success:
             warnings.warn(f"the search ended early, and says little: {found.message}", RuntimeWarning, stacklevel=2)
-    after = np.asarray(looks.after(theta).argmax(axis=1)) if chosen.size else before
+    after = before
+    if chosen.size:
+        told = looks.after(theta, found.nfev if found else 0, forgiving=search.get("on_nan") == "worst")
+        after = np.where(np.isnan(told).any(axis=1), before, told.argmax(axis=1))  # no numbers: not fooled
     queries = max(model.queries, looks.spent + (0 if found is None else found.nfev))  # other sessions and processes too
     made = Attacked(theta, k, granularity, budget, held, true, targets, before, after, queries, found, model)
     broken = [promise for promise, kept in made.promises().items() if not kept]
@@ -224,23 +227,16 @@ def universal(
     return made
 
 
-_BESIDE = [
-    "workers",
-    "chunk",
-    "retries",
-    "backoff",
-    "timeout",
-    "max_time",
-    "callback",
-    "progress",
-    "run",
-    "fsync",
-]  # not the search's own
+_BESIDE = (  # not the search's own
+    *("workers", "chunk", "retries", "backoff", "timeout", "max_time", "cost", "max_cost"),
+    *("callback", "progress", "run", "fsync"),
+)
 
 
 def _check(held: Stack, k: int, arguments: dict[str, Any]) -> None:
     """Refuse what `minimize` would refuse."""
     names = ("retries", "backoff", "max_time", "on_nan")
+    check.function("callback", arguments.get("callback"), "callback(progress)")
     Faults(**{name: arguments[name] for name in names if name in arguments})
     own = {name: value for name, value in arguments.items() if name not in _BESIDE}
     Optimizer(held.d, k, n=held.n, budget=10**12, **own)

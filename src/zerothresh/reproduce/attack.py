@@ -141,7 +141,7 @@ def _stack(pixels: NDArray[Any], net: Classifier) -> Stack:
 
 
 def crowd(of: Victims, cifar10: Path) -> Victims:
-    """All test images of the class that the net gets right, and as others as many training images of the class."""
+    """All test images of the class that the net gets right, and as others up to 1,000 training images of it."""
     test, train = (_rights(load_cifar10(cifar10, split=split), of) for split in ("test", "train"))
     (shown, ids), (more, _) = test, train
     labels = np.full(len(ids), CLASSES.index(of.name))
