@@ -66,7 +66,8 @@ mean over the four, with a 95 % interval over seeds; the last column is the mean
 with its interval.
 
 What to keep in mind. The settings of `best` were chosen on these nets with random test images of all ten classes, not
-with the paper's. Runs a class tells how many seeds there are: at 60,000 queries few for the slow ones. Random search swaps one pixel at a time, Sparse-RS more at first, by its published schedule. An attack that has
+with the paper's. "Runs a class" tells how many seeds there are: at 60,000 queries few for the slow ones. Random search
+swaps one pixel at a time, Sparse-RS more at first, by its published schedule. An attack that has
 fooled all images stops: "queries used" tells after how many, on average and as a multiple of those of `best` (a
 geometric mean). Two attacks that both fool everything cannot be told apart by their rates, and the table says so.
 
