@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zerothresh import files
 from zerothresh.attack import pictures
 from zerothresh.comparison.statistics import Estimate, difference, mean
 from zerothresh.datasets.cifar10 import CLASSES
 from zerothresh.plot import COLOURS
 from zerothresh.reproduce.attack import BEST, BUDGET, LABELS, PRINTED, REDUCED, Attacks, Entry, K, Plan, Score
 from zerothresh.reproduce.figures import AXES, DASHES, Drawn, claim_figure, dress, saved
-from zerothresh.reproduce.folder import IDENTITY, MANIFEST, versions
+from zerothresh.reproduce.folder import MANIFEST, save, versions
 from zerothresh.reproduce.page import Section, page
 from zerothresh.reproduce.tables import Table, case_table, verdict_table
 from zerothresh.reproduce.verdict import Case, Verdict, clear, verdict_of
@@ -274,24 +271,8 @@ def write(
     title = "Universal few-pixel attacks on CIFAR-10, reproduced"
     pairs = list(zip(found, shown, strict=True))
     contents["index.html"] = page(title, _lead(plan), pairs, tables[1], sections, _notes(plan), names, words)
-    manifest = {
-        "experiment": "attack",
-        **wanted,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds_of_this_session": round(seconds, 1),
-        "versions": versions(),
-        "promises": {
-            f"at most {K} non-zeros, values within [-0.5, 0.5], #IZO within the budget": "checked for every run",
-        },
-        "verdicts": [
-            {"claim": v.claim, "source": v.source, "verdict": v.outcome, "cases": v.tally, "evidence": v.evidence}
-            for v in found
-        ],
-        "files": sorted([*contents, MANIFEST, IDENTITY]),
-    }
-    contents[MANIFEST] = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    for name, content in contents.items():
-        files.write(folder / name, content)
+    promise = f"at most {K} non-zeros, values within [-0.5, 0.5], #IZO within the budget"
+    save(folder, contents, "attack", wanted, found, seconds, promises={promise: "checked for every run"})
     return found
 
 

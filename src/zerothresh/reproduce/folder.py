@@ -83,13 +83,28 @@ def write(folder: Path, studies: Sequence[Study], wanted: Mapping[str, Any], sec
         names,
         words,
     )
+    name = "+".join(study.experiment.name for study in studies)
+    save(folder, contents, name, wanted, found, seconds, studies=[_described(study) for study in studies])
+    return found
+
+
+def save(
+    folder: Path,
+    contents: dict[str, str | bytes],
+    experiment: str,
+    wanted: Mapping[str, Any],
+    found: Sequence[Verdict],
+    seconds: float,
+    **own: Any,
+) -> None:
+    """Write the files of a report, and the manifest that lists them; ``own`` is what this experiment adds to it."""
     manifest = {
-        "experiment": "+".join(study.experiment.name for study in studies),
+        "experiment": experiment,
         **wanted,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds_of_this_session": round(seconds, 1),
         "versions": versions(),
-        "studies": [_described(study) for study in studies],
+        **own,
         "verdicts": [
             {"claim": v.claim, "source": v.source, "verdict": v.outcome, "cases": v.tally, "evidence": v.evidence}
             for v in found
@@ -99,7 +114,6 @@ def write(folder: Path, studies: Sequence[Study], wanted: Mapping[str, Any], sec
     contents[MANIFEST] = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     for name, content in contents.items():
         files.write(folder / name, content)
-    return found
 
 
 def versions() -> dict[str, str]:
