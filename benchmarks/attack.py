@@ -37,9 +37,9 @@ import zerothresh as zt
 from zerothresh.attack import FewPixel, Universal, wrap
 from zerothresh.attack.images import stack
 from zerothresh.attack.places import Places, subsets
-from zerothresh.comparison.statistics import difference, mean
+from zerothresh.comparison.summary import difference, mean
 from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS
-from zerothresh.reproduce.attack import ETAS, FIGURE, PAPER, M, small_net
+from zerothresh.reproduce.cifar.experiment import ETAS, FIGURE, PAPER, M, small_net
 
 CACHE = Path(__file__).parent / ".cache"
 K = 60
@@ -80,23 +80,23 @@ class RandomSearch(zt.Program):
 
     schedule: bool = False
 
-    def search(self, room: Any) -> Any:
-        places, total = Places(room), room.left
-        theta, held = places.start(room)
-        best = float((yield from room.values([theta])).mean())
-        room.move(theta, best)
+    def search(self, context: Any) -> Any:
+        places, total = Places(context), context.left
+        theta, held = places.start(context)
+        best = float((yield from context.values([theta])).mean())
+        context.move(theta, best)
         while best > 0:
             size = 1
             if self.schedule:  # alpha_init = 0.3, falling in steps as in Sparse-RS (10,000 there is the budget here)
-                part = 10_000 * (1 - room.left / total)
+                part = 10_000 * (1 - context.left / total)
                 steps = (50, 200, 500, 1000, 2000, 4000, 6000, 8000)
                 alpha = 0.3 / (1, 2, 4, 5, 6, 8, 10, 15, 20)[sum(part > step for step in steps)]
                 size = max(1, int(alpha * held.size))
-            points, supports = places.swaps(theta, held, subsets(held.size, size, 1, room), room)
-            value = float((yield from room.values([points[0]])).mean())
+            points, supports = places.swaps(theta, held, subsets(held.size, size, 1, context), context)
+            value = float((yield from context.values([points[0]])).mean())
             if value < best:
                 theta, held, best = points[0].copy(), supports[0], value
-                room.move(theta, best)
+                context.move(theta, best)
 
 
 def problem_of(net: str, table: Any, most: int | None = None) -> Universal:

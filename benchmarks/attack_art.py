@@ -22,7 +22,7 @@ import numpy as np
 from attack import K, Universal, problem_of
 
 import zerothresh as zt
-from zerothresh.comparison.statistics import mean
+from zerothresh.comparison.summary import mean
 from zerothresh.datasets.cifar10 import PAPER_IDS
 
 

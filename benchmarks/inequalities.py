@@ -10,7 +10,7 @@ import numpy as np
 
 import zerothresh as zt
 from zerothresh import theory
-from zerothresh.directions import draw
+from zerothresh.sampling.directions import draw
 
 
 @dataclass(frozen=True)

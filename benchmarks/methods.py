@@ -26,7 +26,7 @@ from tracker import TOLERANCES, Hits, ert, run
 from tuning import _extra, curvature
 
 import zerothresh as zt
-from zerothresh.methods.rivals.solvers import SOLVERS
+from zerothresh.methods.external.solvers import SOLVERS
 
 FILE = Path(__file__).parents[1] / "docs" / "methods.json"
 PROBLEMS = ("ridge-3", "ridge-4", "quadratic-10", "quadratic-100", "quadratics", "two-scores")
@@ -39,15 +39,15 @@ OWN = {"zoro", "ada-zoro", "zo-spider", "zo-prox-svrg", "szoht-theory", "ht-es"}
 
 def names() -> list[str]:
     """The methods, and each package behind `outside`."""
-    return [name for name in zt.methods() if name != "outside"] + [f"outside {solver}" for solver in SOLVERS]
+    return [name for name in zt.methods.available() if name != "outside"] + [f"outside {solver}" for solver in SOLVERS]
 
 
 def settings(name: str, problem: Instance) -> list[list[dict[str, Any]]]:
     """What `zt.Optimizer` gets: ladders of learning rates, or a single entry."""
     size, length = max(float(np.abs(problem.x_star).max()), 1e-3), float(np.abs(problem.x_star).sum())
     if name.startswith("outside "):
-        return [[{"method": zt.Outside(name.removeprefix("outside "), size=size)}]]
-    method, L = zt.methods()[name], curvature(problem)
+        return [[{"method": zt.methods.Outside(name.removeprefix("outside "), size=size)}]]
+    method, L = zt.methods.available()[name], curvature(problem)
     parameters = inspect.signature(method).parameters
     m = 10 if problem.n <= 10 else problem.n // 2
     known = {"size": size, "radius": 1.1 * length, "lam": 1e-3 * problem.F_start / max(length, 1e-3)}
@@ -98,7 +98,7 @@ def once(name: str, trial: dict[str, Any], seed: int) -> Hits:
     problem = make(name, seed)
     problem.budget = min(problem.budget, CAP)
     method = trial["method"]
-    kind = zt.methods()[method] if isinstance(method, str) else type(method)
+    kind = zt.methods.available()[method] if isinstance(method, str) else type(method)
     stall = inf if issubclass(kind, zt.Program) else 6.0  # programs may be silent for long
     return run(problem, seed=seed, goals=[GOAL], stall=stall, **trial)
 

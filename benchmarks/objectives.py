@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.jit import kernel
 from zerothresh.problems.common import scores, squares
+from zerothresh.sampling.jit import kernel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -93,7 +93,7 @@ def gather(name: str, arguments: argparse.Namespace) -> Row:
     path = CACHE / "runs" / arguments.method / f"{name}.json"
     if only in ("paper", "peers") or arguments.kept:
         own = [Hits(**one) for one in json.loads(path.read_text())] if path.exists() else []
-    elif arguments.method in zt.methods():
+    elif arguments.method in zt.methods.available():
         own = contest(name, arguments)
     return row_of(name, own, paper, rivals)
 
@@ -124,7 +124,7 @@ def main() -> None:
         say(f"without scikit-learn, no {', '.join(MISSING)}, and the attack is on made-up pictures")
     if others.ABSENT:
         say(f"not installed: {', '.join(others.ABSENT)}")
-    if arguments.method not in zt.methods():
+    if arguments.method not in zt.methods.available():
         say(f"no method {arguments.method!r} yet: only the others")
     rows = [gather(name, arguments) for name in names]
     told = io.StringIO()

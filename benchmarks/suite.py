@@ -36,7 +36,7 @@ from objectives import (
 from optima import mark, optimum
 
 import zerothresh as zt
-from zerothresh.problems.ridge import standardise
+from zerothresh.problems.ridge_regression import standardise
 
 
 @dataclass

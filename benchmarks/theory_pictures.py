@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, ScalarFormatter
 from PIL import Image
 
 from zerothresh import theory
-from zerothresh.plot import COLOURS
+from zerothresh.api.plot import COLOURS
 
 matplotlib.use("agg")
 pyplot.rcParams.update({"font.size": 9, "axes.titlesize": 10, "legend.fontsize": 8, "legend.frameon": False})

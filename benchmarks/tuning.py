@@ -61,7 +61,7 @@ def _extra(method: str, n: int) -> dict[str, Any]:
     if method in ("vr-szht", "sarah-szht"):
         return {"m": 10 if n <= 10 else n // 2}
     if method == "pm-szht":
-        return {"law": zt.FixedSize(max(1, n // 3))}
+        return {"law": zt.methods.FixedSize(max(1, n // 3))}
     return {"p": 2} if method == "p-saga-szht" else {}
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import zerothresh as zt
-from zerothresh.search import advance, begin, next_probes, plan_of
+from zerothresh.rounds.search import advance, begin, next_probes, plan_of
 
 N, D, Q, MU = 10, 100, 10, 1e-4
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import zerothresh as zt
-from zerothresh.methods.base import is_sparse
+from zerothresh.rounds.method import is_sparse
 
 ROOT = Path(__file__).parents[1]
 PAGE, MEASURED = ROOT / "docs" / "methods.md", ROOT / "docs" / "methods.json"
@@ -35,7 +35,7 @@ measures; nothing below these lines is written by hand.
 
 Calls a step are calls of single components f_i; memory is in numbers beside the points of a round. A method without
 the l0 constraint is marked with a star; with `threshold=True` it hands out H_k of its iterate. All others of its
-settings have defaults: `zerothresh methods` lists them, and `help(zt.ZORO)` explains them.
+settings have defaults: `zerothresh methods` lists them, and `help(zt.methods.ZORO)` explains them.
 
 The last column of each table is measured: expected calls until F - F\\* is {tolerance:g} of what it was, over {seeds}
 seeds, on six problems of `benchmarks/queries.py`, in this order: {problems}.
@@ -74,7 +74,7 @@ def calls(measured: dict[str, Any], name: str, problems: list[str]) -> str:
 
 def rows(name: str, measured: dict[str, Any], problems: list[str]) -> list[str]:
     """The rows of a method: one, or one for each package behind it."""
-    method: Any = zt.methods()[name]
+    method: Any = zt.methods.available()[name]
     star = "" if sparse(method) else "\\*"
     head = f"| `{name}`{star} | `{method.__name__}` | {method.solves} | {method.queries} | {method.memory} | "
     head += f"{required(method)} | {reference(method)} | "
@@ -90,7 +90,7 @@ def page() -> str:
     kept = json.loads(MEASURED.read_text())
     problems, measured = kept["problems"], kept["methods"]
     listed = [name for names in PARTS.values() for name in names]
-    missing = set(zt.methods()) - set(listed)
+    missing = set(zt.methods.available()) - set(listed)
     if missing:
         raise SystemExit(f"PARTS of {Path(__file__).name} says nothing of {', '.join(sorted(missing))}")
     words = {"tolerance": kept["tolerance"], "seeds": kept["seeds"], "cap": f"{kept['cap']:,}"}

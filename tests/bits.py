@@ -62,10 +62,16 @@ def larger() -> dict[str, tuple[Any, dict[str, Any]]]:
     logistic = zt.problems.logistic(n=60, d=30, seed=6)
     sparse = zt.problems.ridge(n=40, d=25, seed=8)
     huge = Far()
-    settings = {"default": zt.Estimator(q=8, mu=1e-4), "rademacher": zt.Estimator(q=15, mu=1e-4, directions="rademacher")}
+    settings = {
+        "default": zt.Estimator(q=8, mu=1e-4),
+        "rademacher": zt.Estimator(q=15, mu=1e-4, directions="rademacher"),
+    }
     coordinate = zt.Estimator(q=8, mu=1e-4, directions="coordinate")
     return {
-        **{f"{name} / logistic": (logistic, {"budget": 4000}) for name in ("auto", "htp", "index", "guided-saga", "niht")},
+        **{
+            f"{name} / logistic": (logistic, {"budget": 4000})
+            for name in ("auto", "htp", "index", "guided-saga", "niht")
+        },
         **{f"{name} / ridge, many": (sparse, {"budget": 4000}) for name in ("auto", "htp", "index", "guided-saga")},
         **{f"{name} / huge": (huge, {"estimator": settings["default"], "budget": 200}) for name in PAPER},
         **{f"{name} / huge, signs": (huge, {"estimator": settings["rademacher"], "budget": 200}) for name in PAPER},
@@ -127,7 +133,7 @@ def outcome(result: zt.Result) -> dict[str, Any]:
 
 def names() -> list[str]:
     """The methods of the library."""
-    known = zt.methods() if callable(zt.methods) else zt.methods.available()
+    known = zt.methods.available()
     return [name for name, method in known.items() if method.__module__.startswith("zerothresh.")]
 
 
@@ -144,7 +150,6 @@ def cases(wanted: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
         if wanted in (label := f"{name} / sometimes NaN"):
             arguments = {"budget": 500, "seed": 5, "x0": 8, "on_nan": "worst"}
             yield label, run(lambda x: float("nan") if x[2] > 0.3 else noisy(x), name, arguments)
-
 
     for label, (objective, more) in larger().items():
         if wanted in label:

@@ -24,11 +24,11 @@ METHODS = [
     zt.SARAHSZHT(0.02, m=3),
     zt.SAGASZHT(0.02),
     zt.LSVRGSZHT(0.02),
-    zt.Auto(),
-    zt.NIHT(),
-    zt.HTP(),
-    zt.Index(),
-    zt.GuidedSAGA(),
+    zt.methods.Auto(),
+    zt.methods.NIHT(),
+    zt.methods.HTP(),
+    zt.methods.Index(),
+    zt.methods.GuidedSAGA(),
 ]
 BUDGET = 120
 

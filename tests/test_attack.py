@@ -793,8 +793,9 @@ def test_the_command_refuses_what_cannot_be_attacked(birds, tmp_path):
 def test_the_paper_attack_is_reported_with_pictures_labels_and_intervals(tmp_path, monkeypatch):
     import json
 
-    from zerothresh.reproduce import attack, attack_report
-    from zerothresh.reproduce.display import Bar
+    from zerothresh.reproduce.cifar import experiment as attack
+    from zerothresh.reproduce.cifar import report as attack_report
+    from zerothresh.reproduce.live_display import Bar
 
     monkeypatch.setattr(attack, "ETAS", (0.05,))
     monkeypatch.setattr(attack, "BUDGET", 250)
@@ -819,7 +820,8 @@ def test_the_paper_attack_is_reported_with_pictures_labels_and_intervals(tmp_pat
 
 
 def test_all_images_of_a_class_are_attacked_where_the_data_set_is_at_hand(tmp_path, monkeypatch):
-    from zerothresh.reproduce import attack, attack_report
+    from zerothresh.reproduce.cifar import experiment as attack
+    from zerothresh.reproduce.cifar import report as attack_report
 
     loaded = []
 
@@ -848,8 +850,8 @@ def test_all_images_of_a_class_are_attacked_where_the_data_set_is_at_hand(tmp_pa
 
 
 def test_the_labels_of_the_paper_are_there_and_its_bold_ones_that_are_right_do_not_count():
-    from zerothresh.reproduce.attack import PRINTED
-    from zerothresh.reproduce.attack_report import _printed
+    from zerothresh.reproduce.cifar.experiment import PRINTED
+    from zerothresh.reproduce.cifar.report import _printed
 
     assert all(len(row.split()) == 10 for rows in PRINTED.values() for row in rows.values())
     assert _printed("airplane", "SARAH-SZHT")[0] == "6 of 10"  # the text says 7

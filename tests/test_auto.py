@@ -7,9 +7,16 @@ import pytest
 from zoo import Absolute, zoo
 
 import zerothresh as zt
-from zerothresh.threshold import Constraint
+from zerothresh.constraint.threshold import Constraint
 
-PROGRAMS = [zt.Auto(), zt.NIHT(), zt.NIHT(step="bb", momentum=True), zt.HTP(), zt.Index(), zt.GuidedSAGA()]
+PROGRAMS = [
+    zt.methods.Auto(),
+    zt.methods.NIHT(),
+    zt.methods.NIHT(step="bb", momentum=True),
+    zt.methods.HTP(),
+    zt.methods.Index(),
+    zt.methods.GuidedSAGA(),
+]
 programs = pytest.mark.parametrize("method", PROGRAMS, ids=repr)
 ENDED = (zt.Status.BUDGET, zt.Status.CONVERGED)
 
@@ -217,7 +224,7 @@ def test_thousands_of_coordinates_and_hundreds_of_calls_are_no_trouble(method, n
     assert result.status in ENDED
     assert result.support.size <= 60
     assert fun(result.x) <= fun(np.zeros(3072))
-    if method == zt.Auto() and n == 1:
+    if method == zt.methods.Auto() and n == 1:
         assert fun(result.x) < 0.97 * fun(np.zeros(3072))
 
 

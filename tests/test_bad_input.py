@@ -106,10 +106,10 @@ def test_a_wrong_argument_raises_before_any_call(options, words):
         (lambda: zt.PSAGASZHT(0.1, p=2, batch=3), r"batch = 3 is larger than p = 2"),
         (lambda: zt.LSVRGSZHT(0.1, p=0), r"p must be a finite number above 0"),
         (lambda: zt.PMSZHT(0.1, law="saga"), r"law must have a function sample"),
-        (lambda: zt.NIHT(step="fast"), r"step must be one of 'exact', 'bb', not 'fast'"),
-        (lambda: zt.NIHT(momentum=1), r"momentum must be True or False, not 1"),
-        (lambda: zt.HTP(exchanges=-1), r"exchanges must be at least 0 .*, not -1"),
-        (lambda: zt.HTP(exchanges=1.5), r"exchanges must be a whole number"),
+        (lambda: zt.methods.NIHT(step="fast"), r"step must be one of 'exact', 'bb', not 'fast'"),
+        (lambda: zt.methods.NIHT(momentum=1), r"momentum must be True or False, not 1"),
+        (lambda: zt.methods.HTP(exchanges=-1), r"exchanges must be at least 0 .*, not -1"),
+        (lambda: zt.methods.HTP(exchanges=1.5), r"exchanges must be a whole number"),
     ],
 )  # fmt: skip
 def test_a_wrong_hyper_parameter_raises_when_the_object_is_made(make, words):
@@ -117,9 +117,11 @@ def test_a_wrong_hyper_parameter_raises_when_the_object_is_made(make, words):
         make()
 
 
-@pytest.mark.parametrize("name", list(zt.methods()))
+@pytest.mark.parametrize("name", list(zt.methods.available()))
 def test_a_budget_too_small_for_one_step_says_how_much_one_step_needs(name):
-    program = issubclass(zt.methods()[name], zt.Program) or name == "ada-zoro"  # what a step takes is not known before
+    program = (
+        issubclass(zt.methods.available()[name], zt.Program) or name == "ada-zoro"
+    )  # what a step takes is not known before
     method = instance(name)
     problem = zt.problems.ridge(seed=0)
     with pytest.raises(ValueError, match=r"take a budget of at least (\d+)") as error:
@@ -133,9 +135,9 @@ def test_a_budget_too_small_for_one_step_says_how_much_one_step_needs(name):
 
 
 def test_without_a_method_or_with_none_it_is_auto():
-    assert zt.minimize(f, 6, 2, budget=200, seed=0).method == zt.Auto()
-    assert go(method=None).method == zt.Auto()
-    assert zt.Optimizer(6, 2, budget=200, seed=0).task.method == zt.Auto()
+    assert zt.minimize(f, 6, 2, budget=200, seed=0).method == zt.methods.Auto()
+    assert go(method=None).method == zt.methods.Auto()
+    assert zt.Optimizer(6, 2, budget=200, seed=0).task.method == zt.methods.Auto()
 
 
 def test_k_equal_to_d_is_allowed_and_says_that_nothing_is_thresholded():

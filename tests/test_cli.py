@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import zerothresh as zt
 from zerothresh.cli import app
-from zerothresh.cli.solve import solve
+from zerothresh.cli.solve_command import solve
 
 BOX = """
 import sys, time
@@ -100,7 +100,7 @@ def test_methods_lists_every_method_with_its_parameters_in_80_columns() -> None:
     outcome = run("methods")
     assert outcome.exit_code == 0
     assert max(map(len, outcome.stdout.splitlines())) <= 80
-    for name, method in zt.methods().items():
+    for name, method in zt.methods.available().items():
         assert name in outcome.stdout
         assert method.__name__ in outcome.stdout
     for text in ("eta (required)", "m=10", "law=FixedSize(p=1)", "calls"):
@@ -109,7 +109,7 @@ def test_methods_lists_every_method_with_its_parameters_in_80_columns() -> None:
 
 def test_methods_as_json_can_be_read_by_a_program() -> None:
     listed = {entry["name"]: entry for entry in json.loads(run("methods", "--json").stdout)}
-    assert set(listed) == set(zt.methods())
+    assert set(listed) == set(zt.methods.available())
     vr = listed["vr-szht"]
     assert vr["class"] == "VRSZHT"
     assert "calls an epoch" in vr["summary"]

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 import zerothresh as zt
 from zerothresh.cli import app
-from zerothresh.cli.show import duration
+from zerothresh.cli.show_command import duration
 from zerothresh.runs import RunError, snapshot
-from zerothresh.runs.inspect import inspect, look
+from zerothresh.runs.inspection import inspect, look
 from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered
 
 BOX = """

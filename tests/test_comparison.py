@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
-from zerothresh.comparison import statistics
+from zerothresh.comparison import summary as statistics
 from zerothresh.comparison.cell import Cell, CellFailed, Outcome, Subject, run_cell, thin
 
 HERE = Path(__file__).parent

@@ -9,13 +9,13 @@ import pytest
 from zoo import RIVALS, instance, zoo
 
 import zerothresh as zt
-from zerothresh.estimate import Answers
-from zerothresh.methods.base import is_sparse
-from zerothresh.plan import Plan
-from zerothresh.problems.common import Array
-from zerothresh.randomness import Stream, key_of
-from zerothresh.search import advance, begin, next_probes, plan_of
-from zerothresh.threshold import Constraint, HardThreshold
+from zerothresh.basics.arrays import Array
+from zerothresh.constraint.threshold import Constraint, HardThreshold
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.method import is_sparse
+from zerothresh.rounds.plan import Plan
+from zerothresh.rounds.search import advance, begin, next_probes, plan_of
+from zerothresh.sampling.philox import Stream, key_of
 
 K = 3
 ZOO = zoo()
@@ -28,7 +28,7 @@ ESTIMATORS = {
 
 def is_program(name: str) -> bool:
     """Whether a method ends when it has found what it wants, and pays for F at the result as it goes."""
-    return issubclass(zt.methods()[name], zt.Program)
+    return issubclass(zt.methods.available()[name], zt.Program)
 
 
 def limit(name: str, d: int) -> int:
@@ -58,7 +58,7 @@ def run(name: str, problem: zt.Problem, **options: object) -> zt.Result:
     return zt.minimize(problem, None, K, **{**arguments, **options})
 
 
-methods = pytest.mark.parametrize("name", list(zt.methods()))
+methods = pytest.mark.parametrize("name", list(zt.methods.available()))
 problems = pytest.mark.parametrize("problem", list(ZOO.values()), ids=list(ZOO))
 estimators = pytest.mark.parametrize("estimator", list(ESTIMATORS.values()), ids=list(ESTIMATORS))
 

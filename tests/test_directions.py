@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zerothresh.directions import FAMILIES, STREAMING, DenseBlock, StreamedBlock, draw
+from zerothresh.sampling.directions import FAMILIES, STREAMING, DenseBlock, StreamedBlock, draw
 
 
 def rows(family, q, d, s2=None, *, round=0, tag=0, key=11):

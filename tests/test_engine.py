@@ -305,7 +305,7 @@ def test_stop_ends_an_ask_tell_run_after_the_final_value():
 def test_a_method_that_has_nothing_more_to_ask_ends_the_run():
     from dataclasses import dataclass
 
-    from zerothresh.methods.base import Iterate
+    from zerothresh.rounds.method import Iterate
 
     @dataclass(frozen=True)
     class Twice:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import zerothresh as zt
 from zerothresh import theory
-from zerothresh.directions import draw
+from zerothresh.sampling.directions import draw
 from zerothresh.theory import errata
 
 SHOWN: dict[str, Callable[..., None]] = {}

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
-from zerothresh.estimate import Answers
-from zerothresh.plan import Box, Plan, Probes
-from zerothresh.search import advance, begin, next_probes, plan_of
+from zerothresh.constraint.bounds import Box
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.plan import Plan
+from zerothresh.rounds.requests import Probes
+from zerothresh.rounds.search import advance, begin, next_probes, plan_of
 
 KEY = 99
 
@@ -220,9 +222,9 @@ def test_with_one_component_vr_takes_full_gradient_steps_at_matching_directions(
 
 def test_pm_with_the_law_of_saga_is_saga_to_the_bit():
     for method, law in [
-        (zt.SAGASZHT(ETA), zt.FixedSize(1)),
-        (zt.PSAGASZHT(ETA, p=3), zt.FixedSize(3)),
-        (zt.LSVRGSZHT(ETA, p=2.0), zt.AllOrNothing(2.0)),
+        (zt.SAGASZHT(ETA), zt.methods.FixedSize(1)),
+        (zt.PSAGASZHT(ETA, p=3), zt.methods.FixedSize(3)),
+        (zt.LSVRGSZHT(ETA, p=2.0), zt.methods.AllOrNothing(2.0)),
     ]:
         assert np.array_equal(rounds(method, RIDGE, range(30)), rounds(zt.PMSZHT(ETA, law=law), RIDGE, range(30)))
 

@@ -530,7 +530,7 @@ def test_an_end_that_cannot_be_written_is_told(tmp_path, monkeypatch):
 
 
 def test_a_run_whose_end_was_only_in_the_journal_is_ended_when_it_is_opened(tmp_path, monkeypatch):
-    from zerothresh.runs.inspect import inspect
+    from zerothresh.runs.inspection import inspect
 
     with monkeypatch.context() as patch:
         patch.setattr("zerothresh.keeper.Keeper.end", lambda self, partly: setattr(self, "_ended", True))

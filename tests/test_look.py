@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
-from zerothresh.estimate import Answers
-from zerothresh.methods.look import ecnoise, look
-from zerothresh.methods.program import Room, Setting
-from zerothresh.plan import Plan
-from zerothresh.randomness import key_of
-from zerothresh.threshold import Constraint, HardThreshold
+from zerothresh.constraint.threshold import Constraint, HardThreshold
+from zerothresh.methods.auto.diagnosis import diagnose, ecnoise
+from zerothresh.methods.program.context import Context, Setting
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.plan import Plan
+from zerothresh.sampling.philox import key_of
 
 D = 8
 W = np.array([3.0, -2.0, 1.0, 0.5, 0.0, 0.0, 2.0, 1.0])
@@ -30,18 +30,18 @@ seeds = pytest.mark.parametrize("seed", range(4))
 def glance(f, *, seed=0, x0=None, n=1, budget=10_000, **constraint):
     """What a look finds, what it says in the user's unit of values, and the points that it asked for."""
     theta, constraint = np.zeros(D) if x0 is None else x0, Constraint(D, 2, **constraint)
-    room = Room(Setting(theta, n, key_of(seed), constraint, budget))
-    asks, points = look(room), []
+    context = Context(Setting(theta, n, key_of(seed), constraint, budget))
+    asks, points = diagnose(context), []
     with np.errstate(all="ignore"):
         probes = next(asks)
         while True:
-            plan = Plan(probes, zt.Estimator(), D, key=key_of(seed), round=room.round, box=constraint.box)
+            plan = Plan(probes, zt.Estimator(), D, key=key_of(seed), round=context.round, box=constraint.box)
             points += list(plan.points())
-            room.enter(HardThreshold(constraint), len(points))
+            context.enter(HardThreshold(constraint), len(points))
             try:
                 probes = asks.send(Answers(plan, np.array([f(x) for x in plan.points()], float)))
             except StopIteration as end:
-                return end.value, room.unit, np.array(points)
+                return end.value, context.unit, np.array(points)
 
 
 # The noise by differences.

@@ -41,7 +41,7 @@ import numpy as np
 import zerothresh as zt
 from own_method import HeavyBall
 
-assert zt.methods()["heavy-ball"] is HeavyBall
+assert zt.methods.available()["heavy-ball"] is HeavyBall
 problem = zt.problems.quadratic(d=20, k_true=3, n=4, spread=0.1, condition=4, seed=1)
 options = {"budget": 4000, "estimator": zt.Estimator(q=20, mu=1e-4), "seed": 3}
 one = zt.minimize(problem, None, 5, method=HeavyBall(eta=0.5), **options)
@@ -75,4 +75,4 @@ def test_it_keeps_the_contract_by_the_command_of_the_guide():
 
 
 def test_it_has_not_leaked_into_the_other_tests():
-    assert "heavy-ball" not in zt.methods()
+    assert "heavy-ball" not in zt.methods.available()

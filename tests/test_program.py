@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
+from zerothresh.rounds.search import advance, begin, next_probes, plan_of
 from zerothresh.runs import RunError, snapshot
 from zerothresh.runs.paths import SNAPSHOT, numbered
-from zerothresh.search import advance, begin, next_probes, plan_of
 
 PROBLEM = zt.problems.ridge(seed=0)
 BUDGET = 400
@@ -25,21 +25,29 @@ class Compass(zt.Program):
 
     step: float = 1.0
 
-    def search(self, room):
-        theta, h = room.theta0, self.step
-        F = (yield from room.values([theta])).mean()
+    def search(self, context):
+        theta, h = context.theta0, self.step
+        F = (yield from context.values([theta])).mean()
         while h > 1e-2:
-            trials = [room.H(theta + s * h * e) for e in np.eye(room.d) for s in (1, -1)]
-            means = (yield from room.values(trials)).mean(axis=1)
+            trials = [context.H(theta + s * h * e) for e in np.eye(context.d) for s in (1, -1)]
+            means = (yield from context.values(trials)).mean(axis=1)
             if means.min() < F:
                 theta, F = trials[means.argmin()], means.min()
-                room.move(theta, F)
+                context.move(theta, F)
             else:
                 h /= 2
-                room.say(f"steps of {h:g}")
+                context.remark(f"steps of {h:g}")
 
 
-PROGRAMS = [zt.Auto(), zt.NIHT(), zt.NIHT(step="bb", momentum=True), zt.HTP(), zt.Index(), zt.GuidedSAGA(), Compass()]
+PROGRAMS = [
+    zt.methods.Auto(),
+    zt.methods.NIHT(),
+    zt.methods.NIHT(step="bb", momentum=True),
+    zt.methods.HTP(),
+    zt.methods.Index(),
+    zt.methods.GuidedSAGA(),
+    Compass(),
+]
 programs = pytest.mark.parametrize("method", PROGRAMS, ids=lambda m: repr(m).split("(step=1")[0])
 
 
@@ -271,10 +279,10 @@ def test_a_round_that_asks_for_nothing_is_no_trap():
     class Idle(zt.Program):
         rounds: int = 3
 
-        def search(self, room):
+        def search(self, context):
             for _ in range(self.rounds):
-                yield zt.Probes.values([room.theta], [])
-            yield from room.values([room.theta])
+                yield zt.Probes.values([context.theta], [])
+            yield from context.values([context.theta])
 
     assert zt.minimize(PROBLEM, None, 2, budget=100, method=Idle(), seed=0, max_time=20).nfev >= 10
     endless = zt.minimize(PROBLEM, None, 2, budget=100, method=Idle(10**9), seed=0, max_time=20)
@@ -283,8 +291,8 @@ def test_a_round_that_asks_for_nothing_is_no_trap():
 
 def test_an_error_in_a_program_is_the_programmers_to_see():
     class Wrong(zt.Program):
-        def search(self, room):
-            yield from room.values([room.theta])
+        def search(self, context):
+            yield from context.values([context.theta])
             raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):

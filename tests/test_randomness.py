@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from zerothresh.randomness import BLOCK, Stream, fill_normals, key_of, seed_of, words
+from zerothresh.sampling.philox import BLOCK, Stream, fill_normals, key_of, seed_of, words
 
 
 def test_the_generator_is_philox_4x32_10():
@@ -42,7 +42,7 @@ def test_normals_are_normal():
 
 
 def test_no_normal_is_zero_so_that_a_direction_of_one_entry_has_a_length():
-    from zerothresh.randomness import normals_of
+    from zerothresh.sampling.philox import normals_of
 
     edge = np.zeros(BLOCK, np.uint32)
     z = np.empty(BLOCK, np.float32)

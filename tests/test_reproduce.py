@@ -21,13 +21,14 @@ from typer.testing import CliRunner
 import zerothresh as zt
 from zerothresh.cli import app
 from zerothresh.comparison.cell import Curve, Outcome
-from zerothresh.comparison.compare import Trial
-from zerothresh.comparison.statistics import Estimate
-from zerothresh.reproduce import claims, folder, study, verdict
-from zerothresh.reproduce.experiments import EXPERIMENTS, FIGURE, PAPER, autoprice, bodyfat, synthetic
-from zerothresh.reproduce.protocol import Panel
-from zerothresh.reproduce.study import Raced, Study
-from zerothresh.reproduce.tables import Table
+from zerothresh.comparison.comparing import Trial
+from zerothresh.comparison.summary import Estimate
+from zerothresh.reports import folder, verdict
+from zerothresh.reports.tables import Table
+from zerothresh.reproduce.ridge import claims, study
+from zerothresh.reproduce.ridge.experiments import EXPERIMENTS, FIGURE, PAPER, autoprice, bodyfat, synthetic
+from zerothresh.reproduce.ridge.protocol import Panel
+from zerothresh.reproduce.ridge.study import Raced, Study
 
 SMALL = 6_000
 RIDGE = [f"ridge-{name}" for name in ("fresh", "grid", "paper", "runs", "switches", "traces")]
@@ -113,7 +114,7 @@ def test_auto_is_compared_and_has_nothing_to_choose():
     experiment = synthetic(quick=True).with_budget(9_000)
     races = tuple(race for race in experiment.races if race.entry.label == "auto")
     assert len(races) == 2
-    assert {race.entry.make(0.1) for race in races} == {zt.Auto()}
+    assert {race.entry.make(0.1) for race in races} == {zt.methods.Auto()}
     made = study.run(replace(experiment, races=races))
     assert [len(raced.trials) for raced in made.raced] == [1, 1]
     assert len(made.raced[1].judged) == 12

@@ -14,15 +14,15 @@ import pytest
 from zoo import RIVALS, instance
 
 import zerothresh as zt
-from zerothresh.estimate import Answers
-from zerothresh.methods.base import is_sparse
-from zerothresh.methods.rivals.cosamp import cosamp
-from zerothresh.methods.rivals.outside import questions
-from zerothresh.methods.rivals.solvers import SOLVERS
-from zerothresh.methods.rivals.zoro import measurements
-from zerothresh.plan import Plan
-from zerothresh.randomness import Stream, key_of
-from zerothresh.threshold import Constraint, HardThreshold, hard_threshold
+from zerothresh.constraint.threshold import Constraint, HardThreshold, hard_threshold
+from zerothresh.methods.external.outside import questions
+from zerothresh.methods.external.solvers import SOLVERS
+from zerothresh.methods.literature.cosamp import cosamp
+from zerothresh.methods.literature.zoro import measurements
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.method import is_sparse
+from zerothresh.rounds.plan import Plan
+from zerothresh.sampling.philox import Stream, key_of
 
 KEY = key_of(1)
 rivals = pytest.mark.parametrize("name", RIVALS)
@@ -189,7 +189,7 @@ def test_bounds_hold_at_every_queried_point(name):
 
 def test_sarah_plus_ends_an_epoch_when_the_square_of_the_gradient_has_fallen_enough():
     problem = Bowl(sparse_centre(8, 2.0, -1.0), a=np.linspace(0.5, 1.0, 8), n=5, spread=0.2)
-    method = zt.SARAHPlus(eta=0.3, gamma=0.125, m=200)
+    method = zt.methods.SARAHPlus(eta=0.3, gamma=0.125, m=200)
     lengths, t, before = [], 0, None
     for state, plan in rounds(method, problem, 8, 300, zt.Estimator(q=8, mu=1e-5)):
         full = len(plan.probes.components) == 5
@@ -212,7 +212,7 @@ def test_sarah_plus_by_the_step_ends_epochs_where_the_gradient_stays_large_off_t
     problem = Bowl([3.0, 2.0, 1.5, 1.5, 1.5, 1.5], n=4, spread=0.1)
     counts = {}
     for measure in ("gradient", "step"):
-        method = zt.SARAHPlus(eta=0.3, m=10_000, measure=measure)
+        method = zt.methods.SARAHPlus(eta=0.3, m=10_000, measure=measure)
         states = list(rounds(method, problem, 2, 200, zt.Estimator(q=6, mu=1e-5)))
         counts[measure] = sum(len(plan.probes.components) == 4 for _, plan in states)
     assert counts["gradient"] == 1
@@ -222,9 +222,9 @@ def test_sarah_plus_by_the_step_ends_epochs_where_the_gradient_stays_large_off_t
 def test_hzo_ht_grows_q_and_with_it_the_system_error_vanishes():
     problem = Bowl([3.0, -2.0, 1.0, 0.8, -0.6, 0.5, 0.4, 0.3, 0.2, 0.1])  # the optimum is not stationary
     best = problem.F(hard_threshold(problem.c, 2))
-    growing = zt.HZOHT(eta=0.3, tau=10, omega=0.9)
+    growing = zt.methods.HZOHT(eta=0.3, tau=10, omega=0.9)
     gaps = {}
-    for method in (growing, zt.HZOHT(eta=0.3, tau=10, omega=1.0)):
+    for method in (growing, zt.methods.HZOHT(eta=0.3, tau=10, omega=1.0)):
         result = run(method, problem, 2, 12_000, q=1, directions="sphere", monitor=problem.F)
         gaps[method.omega] = float(np.mean(result.trace.fun[-5:])) - best
     assert gaps[0.9] < 0.1 * gaps[1.0]
@@ -236,8 +236,8 @@ def test_hzo_ht_grows_q_and_with_it_the_system_error_vanishes():
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_hzo_ht_projects_in_two_steps_onto_further_constraints(norm):
     problem = Bowl([3.0, -2.5, 1.0, 0.5, 0.0, 0.0])
-    ball = zt.Ball(2.0, norm)
-    result = run(zt.HZOHT(eta=0.3, tau=6, omega=0.99, within=ball), problem, 2, 4000, q=6)
+    ball = zt.methods.Ball(2.0, norm)
+    result = run(zt.methods.HZOHT(eta=0.3, tau=6, omega=0.99, within=ball), problem, 2, 4000, q=6)
     size = np.linalg.norm(result.x_last, 1 if norm == "l1" else 2)
     assert size == pytest.approx(2.0, abs=1e-9)
     assert result.support.tolist() == [0, 1]
@@ -255,7 +255,7 @@ def test_hzo_ht_projects_in_two_steps_onto_further_constraints(norm):
     ("d", "k_star", "kappa", "s2"), [(1000, 1, 1.0, 1000), (20_000, 2, 1.0, 20_000), (10**5, 1, 1.3, 10**5), (5000, 1, 1.0, 200)]
 )  # fmt: skip
 def test_szoht_theory_has_the_numbers_of_the_theory(d, k_star, kappa, s2):
-    method = zt.SZOHTTheory(rho_minus=2.0, rho_plus=2.0 * kappa, k_star=k_star, s2=s2)
+    method = zt.methods.SZOHTTheory(rho_minus=2.0, rho_plus=2.0 * kappa, k_star=k_star, s2=s2)
     assert method.directions(d) == zt.theory.szoht_q(d=d, s2=s2, k_star=k_star, kappa=kappa)
     error = zt.theory.eps_I(d=d, q=method.directions(d), s=2 * 100 + k_star, s2=s2)
     assert method.eta(d, 100) == pytest.approx(zt.theory.szoht_eta(eps_I=error, rho_minus=2.0, rho_plus=2.0 * kappa))
@@ -263,36 +263,36 @@ def test_szoht_theory_has_the_numbers_of_the_theory(d, k_star, kappa, s2):
 
 def test_szoht_theory_asks_for_q_where_the_theory_has_none():
     with pytest.raises(ValueError, match="never enough: set q"):
-        zt.SZOHTTheory(rho_minus=1.0, rho_plus=1.0, s2=1).directions(100)
-    assert zt.SZOHTTheory(rho_minus=1.0, rho_plus=1.0, s2=1, q=7).directions(100) == 7
+        zt.methods.SZOHTTheory(rho_minus=1.0, rho_plus=1.0, s2=1).directions(100)
+    assert zt.methods.SZOHTTheory(rho_minus=1.0, rho_plus=1.0, s2=1, q=7).directions(100) == 7
 
 
 def test_szoht_theory_takes_q_and_eta_from_the_curvatures():
-    method = zt.SZOHTTheory(rho_minus=1.0, rho_plus=2.0, k_star=1)
+    method = zt.methods.SZOHTTheory(rho_minus=1.0, rho_plus=2.0, k_star=1)
     d, k, s, s2, kappa2 = 20, 4, 9, 20, 4.0  # s = 2 k + k*
     inner = 2 * np.sqrt(9 * kappa2 * (9 * kappa2 - 1) + 0.5 - 0.5 + 1.5 * (d - 1) / (s2 - 1))
     q = int(np.ceil(16 * d * (s2 - 1) * kappa2 / ((s2 + 2) * (d - 1)) * (18 * kappa2 - 1 + inner)))
     assert method.directions(d) == q
     error = 2 * d / (q * (s2 + 2)) * ((s - 1) * (s2 - 1) / (d - 1) + 3) + 2
     assert method.eta(d, k) == pytest.approx(1 / ((4 * error + 1) * 4))
-    method, problem = zt.SZOHTTheory(1.0, 1.0, k_star=1), Bowl(sparse_centre(6, 1.0))
+    method, problem = zt.methods.SZOHTTheory(1.0, 1.0, k_star=1), Bowl(sparse_centre(6, 1.0))
     result = run(method, problem, 3, 40_000, directions="sphere")
     assert result.trace.nfev[0] == method.directions(6) + 1
     assert result.fun < 1e-6 * problem.F(np.zeros(6))
     # in other units all is the same run: eta is not a number that somebody chose
     other = Bowl(problem.c, scale=64.0)
-    again = run(zt.SZOHTTheory(64.0, 64.0, k_star=1), other, 3, 40_000, directions="sphere")
+    again = run(zt.methods.SZOHTTheory(64.0, 64.0, k_star=1), other, 3, 40_000, directions="sphere")
     assert again.x_last == pytest.approx(result.x_last, rel=1e-6)
-    assert method.eta(6, 3) > 3 * zt.SZOHTTheory(1.0, 2.0).eta(6, 3)  # and shorter where curvatures differ more
+    assert method.eta(6, 3) > 3 * zt.methods.SZOHTTheory(1.0, 2.0).eta(6, 3)  # and shorter where curvatures differ more
 
 
 def test_ht_es_needs_only_the_order_of_values_and_keeps_to_k():
     centre = sparse_centre(10, 2.0, -1.5)
     plain, bent = Bowl(centre), Bowl(centre, transform=lambda v: v**3)
-    early = [run(zt.HTES(size=1.0), problem, 2, 250).x_last for problem in (plain, bent)]
+    early = [run(zt.methods.HTES(size=1.0), problem, 2, 250).x_last for problem in (plain, bent)]
     assert np.array_equal(*early)
     assert np.abs(early[0] - centre).max() > 1e-3  # on the way
-    one = run(zt.HTES(size=1.0), plain, 2, 2000)
+    one = run(zt.methods.HTES(size=1.0), plain, 2, 2000)
     assert one.fun < 1e-6 * plain.F(np.zeros(10))
     assert np.array_equal(one.support, np.flatnonzero(centre))
     assert max(support.size for support in one.trace.support) <= 2
@@ -314,7 +314,7 @@ def test_cosamp_recovers_sparse_vectors_from_few_signs():
 
 def test_zoro_recovers_a_sparse_gradient_from_fewer_values_than_coordinates():
     problem = Bowl(sparse_centre(200, 3.0, -2.0, 1.0), a=(sparse_centre(200, 1, 1, 1) != 0).astype(float))
-    method = zt.ZORO(eta=0.5, s=3)
+    method = zt.methods.ZORO(eta=0.5, s=3)
     (state, plan), *_ = rounds(method, problem, 3, 1, zt.Estimator(q=2, mu=1e-6))
     assert plan.calls == measurements(4.0, 3, 200) + 1 < 60
     assert state.theta == pytest.approx(-0.5 * problem.gradient(np.zeros(200)), abs=1e-4)
@@ -327,7 +327,7 @@ def test_zoro_recovers_a_sparse_gradient_from_fewer_values_than_coordinates():
 def test_ada_zoro_learns_the_sparsity_uses_old_measurements_and_tries_the_last_support_first():
     centre = sparse_centre(200, 3.0, -2.0, 1.0, 1.5)
     problem = Bowl(centre, a=(centre != 0).astype(float))
-    method = zt.AdaZORO(eta=0.4, s=1, phi=1e-3)
+    method = zt.methods.AdaZORO(eta=0.4, s=1, phi=1e-3)
     calls, found = 0, []
     for state, plan in rounds(method, problem, 4, 40, zt.Estimator(q=2, mu=1e-6)):
         calls += plan.calls
@@ -351,7 +351,7 @@ def test_ada_zoro_notices_that_the_support_of_the_gradient_has_moved():
 
     found = [
         s.support.tolist()
-        for s, _ in rounds(zt.AdaZORO(eta=0.6), Moving(np.zeros(60)), 4, 8, zt.Estimator(mu=1e-6))
+        for s, _ in rounds(zt.methods.AdaZORO(eta=0.6), Moving(np.zeros(60)), 4, 8, zt.Estimator(mu=1e-6))
         if not s.y.size
     ]
     assert found[0] == [0]
@@ -362,7 +362,7 @@ def test_grace_finds_the_large_coordinates_with_a_few_questions_each():
     d = 3000
     centre = sparse_centre(d, 3.0, -2.0, 1.0)
     problem = Bowl(centre, a=(centre != 0).astype(float))
-    method = zt.GraCe(eta=0.5, s=3, repeats=2)
+    method = zt.methods.GraCe(eta=0.5, s=3, repeats=2)
     result = run(method, problem, 3, 1500)
     costs = np.diff(result.trace.nfev, prepend=0)
     assert costs.max() < 48 < measurements(4.0, 3, d) < d  # blocks that are only halved would take twice as many
@@ -375,10 +375,10 @@ def test_grace_finds_the_large_coordinates_with_a_few_questions_each():
 
 def test_rspgf_solves_the_l1_problem_with_gaussian_directions():
     problem = Bowl([2.0, -1.0, 0.3, 0.1, -0.2, 0.0])
-    result = run(zt.RSPGF(eta=0.03, lam=0.5), problem, 6, 8000, q=24)
+    result = run(zt.methods.RSPGF(eta=0.03, lam=0.5), problem, 6, 8000, q=24)
     assert result.x_last == pytest.approx([1.5, -0.5, 0, 0, 0, 0], abs=0.1)
     assert np.count_nonzero(result.x_last) < 5  # the proximal step makes zeros
-    _, plan = next(rounds(zt.RSPGF(eta=0.1), problem, 6, 1, zt.Estimator(q=50, mu=1e-3)))
+    _, plan = next(rounds(zt.methods.RSPGF(eta=0.1), problem, 6, 1, zt.Estimator(q=50, mu=1e-3)))
     lengths = np.linalg.norm(plan.points()[1:], axis=1) / 1e-3
     assert lengths.std() > 0.1  # not on a sphere
     assert np.mean(lengths**2) == pytest.approx(1, abs=0.4)
@@ -386,23 +386,25 @@ def test_rspgf_solves_the_l1_problem_with_gaussian_directions():
 
 def test_zscg_stays_in_the_l1_ball_and_finds_its_best_point():
     problem = Bowl([2.0, -1.0, 0.3, 0.1, -0.2, 0.0])
-    best = zt.Ball(1.5, "l1").project(problem.c)
+    best = zt.methods.Ball(1.5, "l1").project(problem.c)
     sizes = []
-    result = run(zt.ZSCG(radius=1.5), problem, 6, 20_000, q=6, callback=lambda p: sizes.append(np.abs(p.x).sum()))
+    result = run(
+        zt.methods.ZSCG(radius=1.5), problem, 6, 20_000, q=6, callback=lambda p: sizes.append(np.abs(p.x).sum())
+    )
     assert max(sizes) <= 1.5 + 1e-9
     assert result.fun - problem.F(best) < 1e-2 * (problem.F(np.zeros(6)) - problem.F(best))
-    first = next(rounds(zt.ZSCG(radius=1.5), problem, 6, 1, zt.Estimator(q=60, mu=1e-6)))[0]
+    first = next(rounds(zt.methods.ZSCG(radius=1.5), problem, 6, 1, zt.Estimator(q=60, mu=1e-6)))[0]
     assert first.theta.tolist() == [1.5, 0, 0, 0, 0, 0]  # a vertex: one coordinate, where the slope is largest
 
 
 def test_zo_prox_svrg_reaches_the_l1_solution_that_sampling_alone_does_not():
     problem = Bowl([2.0, -1.0, 0.3, 0.1, -0.2, 0.0], n=8, spread=1.0)
     solution = np.array([1.5, -0.5, 0, 0, 0, 0])
-    exact = run(zt.ZOProxSVRG(eta=0.3, lam=0.5, m=16), problem, 6, 12_000)
+    exact = run(zt.methods.ZOProxSVRG(eta=0.3, lam=0.5, m=16), problem, 6, 12_000)
     assert exact.x_last == pytest.approx(solution, abs=1e-6)
-    gauss = run(zt.ZOProxSVRG(eta=0.05, lam=0.5, m=4, estimator="gauss"), problem, 6, 30_000, q=60)
+    gauss = run(zt.methods.ZOProxSVRG(eta=0.05, lam=0.5, m=4, estimator="gauss"), problem, 6, 30_000, q=60)
     assert gauss.x_last == pytest.approx(solution, abs=0.1)
-    sampled = run(zt.RSPGF(eta=0.3, lam=0.5), problem, 6, 12_000, q=12)
+    sampled = run(zt.methods.RSPGF(eta=0.3, lam=0.5), problem, 6, 12_000, q=12)
     assert np.abs(sampled.x_last - solution).max() > 1e-2
 
 
@@ -418,34 +420,34 @@ def drift(method, **options):
 
 def test_zo_sgd_steps_by_one_component_and_is_not_sparse():
     problem = Bowl([2.0, -1.0, 0.5, 0.25])
-    result = run(zt.ZOSGD(eta=0.3), problem, 1, 2000, q=4)
+    result = run(zt.methods.ZOSGD(eta=0.3), problem, 1, 2000, q=4)
     assert result.x == pytest.approx(problem.c, abs=1e-4)
     assert result.fun < 1e-6
-    assert drift(zt.ZOSGD(eta=0.1)) > 0.05  # it samples, and has nothing against the noise of that
-    _, plan = next(rounds(zt.ZOSGD(eta=0.1), Bowl(np.ones(4), n=6), 4, 1, zt.Estimator(q=4)))
+    assert drift(zt.methods.ZOSGD(eta=0.1)) > 0.05  # it samples, and has nothing against the noise of that
+    _, plan = next(rounds(zt.methods.ZOSGD(eta=0.1), Bowl(np.ones(4), n=6), 4, 1, zt.Estimator(q=4)))
     assert (plan.calls, len(plan.probes.components)) == (5, 1)
 
 
 @pytest.mark.parametrize("estimator", ["rand", "ave", "coord"])
 def test_zo_svrg_stays_at_the_optimum_whatever_component_it_draws(estimator):
-    method = zt.ZOSVRG(eta=0.1, m=5, estimator=estimator)
+    method = zt.methods.ZOSVRG(eta=0.1, m=5, estimator=estimator)
     assert drift(method) < (2e-2 if estimator == "rand" else 1e-3)  # a control variate of the wrong sign: 0.5
     problem = Bowl([2.0, -1.0, 0.5, 0.0], n=6, spread=1.0)
     best = problem.F(problem.c)
     result = run(
-        zt.ZOSVRG(eta=0.05 if estimator == "rand" else 0.2, m=12, estimator=estimator), problem, 4, 12_000, q=4
+        zt.methods.ZOSVRG(eta=0.05 if estimator == "rand" else 0.2, m=12, estimator=estimator), problem, 4, 12_000, q=4
     )
     assert result.fun - best < (1e-4 if estimator == "rand" else 1e-6) * (problem.F(np.zeros(4)) - best)
 
 
 def test_zo_spider_keeps_the_gradient_by_recursion_and_its_steps_short_if_wanted():
-    assert drift(zt.ZOSPIDER(eta=0.1, m=10)) < 1e-3
+    assert drift(zt.methods.ZOSPIDER(eta=0.1, m=10)) < 1e-3
     problem = Bowl([2.0, -1.0, 0.5, 0.0], n=6, spread=1.0)
     best = problem.F(problem.c)
-    result = run(zt.ZOSPIDER(eta=0.3, m=12), problem, 4, 12_000)
+    result = run(zt.methods.ZOSPIDER(eta=0.3, m=12), problem, 4, 12_000)
     assert result.fun - best < 1e-10 * (problem.F(np.zeros(4)) - best)
     steps, last = [], np.zeros(4)
-    for state, _ in rounds(zt.ZOSPIDER(eta=0.3, m=5, length=0.01), problem, 4, 30, zt.Estimator(mu=1e-5)):
+    for state, _ in rounds(zt.methods.ZOSPIDER(eta=0.3, m=5, length=0.01), problem, 4, 30, zt.Estimator(mu=1e-5)):
         steps.append(np.linalg.norm(state.theta - last))
         last = state.theta
     assert steps == pytest.approx([0.01] * 30)  # SPIDER as first published: far from the optimum all steps are as long
@@ -453,10 +455,10 @@ def test_zo_spider_keeps_the_gradient_by_recursion_and_its_steps_short_if_wanted
 
 def test_zo_adamm_has_momentum_and_a_scale_of_its_own_for_each_coordinate():
     scaled = [Bowl([1.0, 1.0, 1.0], a=[1.0, 100.0, 0.01], scale=s) for s in (1.0, 1024.0)]
-    one, two = (run(zt.ZOAdaMM(eta=0.02), problem, 3, 4000, q=3, mu=1e-6) for problem in scaled)
+    one, two = (run(zt.methods.ZOAdaMM(eta=0.02), problem, 3, 4000, q=3, mu=1e-6) for problem in scaled)
     assert one.x_last == pytest.approx([1, 1, 1], abs=0.05)  # eta = 0.02 is too small for a hundredth, not for AdaMM
     assert two.x_last == pytest.approx(one.x_last, rel=1e-5)
-    states = [state for state, _ in rounds(zt.ZOAdaMM(eta=0.02), scaled[0], 3, 40, zt.Estimator(q=3, mu=1e-6))]
+    states = [state for state, _ in rounds(zt.methods.ZOAdaMM(eta=0.02), scaled[0], 3, 40, zt.Estimator(q=3, mu=1e-6))]
     assert np.abs(states[0].theta) == pytest.approx(0.02 * 0.1 / np.sqrt(0.7) * np.ones(3), rel=1e-3)
     assert np.linalg.norm(states[5].m) > np.linalg.norm(states[0].m)  # it gathers speed
     assert all((b.v_hat >= a.v_hat).all() for a, b in pairwise(states))
@@ -481,7 +483,7 @@ def test_sparse_rs_exchanges_less_and_less_and_finds_the_best_corners():
             return -(points * gain).sum(axis=1)
 
     problem = Corners()
-    result = run(zt.SparseRS(size=1.0, values="corners", redraw=0.0), problem, k, 3000)
+    result = run(zt.methods.SparseRS(size=1.0, values="corners", redraw=0.0), problem, k, 3000)
     best = np.sort(np.abs(gain))[-k:].sum()
     assert -result.fun == pytest.approx(best, rel=0.02)
     assert set(np.abs(result.x[result.support])) == {1.0}
@@ -502,8 +504,8 @@ def test_es_swaps_leaves_a_wrong_support_and_adapts_its_steps():
     start = np.zeros(12)
     start[wrong] = 1.0
     options = {"budget": 4000, "seed": 0}
-    with_swaps = zt.minimize(problem, start, 3, method=zt.ESSwaps(size=1.0), **options)
-    without = zt.minimize(problem, start, 3, method=zt.ESSwaps(size=1.0, swaps=0.0), **options)
+    with_swaps = zt.minimize(problem, start, 3, method=zt.methods.ESSwaps(size=1.0), **options)
+    without = zt.minimize(problem, start, 3, method=zt.methods.ESSwaps(size=1.0, swaps=0.0), **options)
     assert np.array_equal(with_swaps.support, np.flatnonzero(problem.c))
     assert with_swaps.fun < 1e-9  # a step of fixed size would stop near 1e-1
     assert set(without.support) <= set(wrong)
@@ -544,7 +546,7 @@ def test_an_outside_solver_gets_sparse_points_is_counted_exactly_and_repeats_its
     for budget in (700, 701, 700):
         problem = Watched(centre, n=2)
         points.clear()
-        results.append(zt.minimize(problem, None, 2, budget=budget, method=zt.Outside(solver), seed=1))
+        results.append(zt.minimize(problem, None, 2, budget=budget, method=zt.methods.Outside(solver), seed=1))
         assert results[-1].nfev == problem.calls == len(points)
         assert budget - 4 < results[-1].nfev <= budget  # n = 2 calls a value, and F at the result is known
         assert all(np.count_nonzero(point) <= 2 for point in points)
@@ -558,10 +560,10 @@ def test_an_outside_solver_gets_sparse_points_is_counted_exactly_and_repeats_its
 @pytest.mark.filterwarnings("ignore")
 def test_an_outside_solver_goes_on_where_it_was_stopped(solver, tmp_path):
     problem = Bowl(sparse_centre(6, 2.0, -1.0), n=2)
-    whole = zt.minimize(problem, None, 2, budget=300, method=zt.Outside(solver), seed=1)
+    whole = zt.minimize(problem, None, 2, budget=300, method=zt.methods.Outside(solver), seed=1)
 
     def optimizer():
-        return zt.Optimizer(6, 2, n=2, budget=300, method=zt.Outside(solver), seed=1, run=tmp_path / "run")
+        return zt.Optimizer(6, 2, n=2, budget=300, method=zt.methods.Outside(solver), seed=1, run=tmp_path / "run")
 
     with optimizer() as opt:
         for _ in range(40):
@@ -578,11 +580,11 @@ def test_an_outside_solver_goes_on_where_it_was_stopped(solver, tmp_path):
 
 
 def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkeypatch):
-    monkeypatch.setattr(sys.modules[zt.Outside.__module__], "find_spec", lambda name: None)
+    monkeypatch.setattr(sys.modules[zt.methods.Outside.__module__], "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"needs the package cma, .* pip install 'zerothresh\[peers\]'"):
-        zt.Outside("cma")
+        zt.methods.Outside("cma")
     with pytest.raises(ValueError, match=r"solver must be one of 'cma', .* not 'cmaa'; did you mean 'cma'"):
-        zt.Outside("cmaa")
+        zt.methods.Outside("cmaa")
 
 
 def test_warnings_of_a_package_are_its_own_and_ours_stay_ours():
@@ -601,7 +603,13 @@ def test_warnings_of_a_package_are_its_own_and_ours_stay_ours():
 
 def test_outside_solvers_stand_beside_ours_in_a_comparison():
     problem = zt.problems.quadratic(d=6, k_true=2, n=2, condition=3, spread=0.1, seed=1)
-    methods = [zt.Outside(), zt.Outside("scipy", "Nelder-Mead"), "auto", zt.SZOHT(eta=0.1), zt.ZOSGD(eta=0.1)]
+    methods = [
+        zt.methods.Outside(),
+        zt.methods.Outside("scipy", "Nelder-Mead"),
+        "auto",
+        zt.SZOHT(eta=0.1),
+        zt.methods.ZOSGD(eta=0.1),
+    ]
     found = zt.compare(problem, methods, 2, budget=400, runs=2, seed=0)
     names = [row["method"] for row in found.rows()]
     assert set(names) == {"scipy", "scipy Nelder-Mead", "auto", "szoht", "zo-sgd"}

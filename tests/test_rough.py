@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import zerothresh as zt
-from zerothresh.methods.descent import Descent
-from zerothresh.methods.look import look
-from zerothresh.methods.program import Asks, Program, Room
-from zerothresh.methods.rough import evolve, swap
+from zerothresh.methods.auto.descent import Descent
+from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.auto.rough import evolve, swap
+from zerothresh.methods.program.context import Asks, Context
+from zerothresh.methods.program.program import Program
 
 
 class Steps(Program):
@@ -17,10 +18,10 @@ class Steps(Program):
     def __init__(self, part, first=2.0) -> None:
         self.part, self.first = part, first
 
-    def search(self, room: Room) -> Asks:
-        seen = yield from look(room)
-        descent = Descent(room, seen)
-        yield from descent.use(room.n)
+    def search(self, context: Context) -> Asks:
+        seen = yield from diagnose(context)
+        descent = Descent(context, seen)
+        yield from descent.use(context.n)
         start = np.array([0.0, self.first, 0.3, 0.0, 0.0, 0.0])
         descent.take(start, (yield from descent.value(start)))
         yield from self.part(descent)
@@ -48,12 +49,12 @@ def test_descent_keeps_the_calls_of_the_components_that_have_not_been_asked():
     kept = []
 
     class First(Program):
-        def search(self, room: Room) -> Asks:
-            seen = yield from look(room)
-            descent = Descent(room, seen)
+        def search(self, context: Context) -> Asks:
+            seen = yield from diagnose(context)
+            descent = Descent(context, seen)
             for m in (2, 6, 20):
                 yield from descent.use(m)
-                kept.append(room.left - descent.left)
+                kept.append(context.left - descent.left)
 
     problem = zt.problems.ridge(n=20, d=6, seed=0)
     zt.minimize(problem, None, 2, budget=500, method=First(), seed=0)

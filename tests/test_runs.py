@@ -30,12 +30,12 @@ METHODS = [
     zt.SAGASZHT(0.02),
     zt.PSAGASZHT(0.02, p=3),
     zt.LSVRGSZHT(0.02),
-    zt.PMSZHT(0.02, law=zt.FixedSize(2)),
-    zt.Auto(),
-    zt.NIHT(),
-    zt.HTP(),
-    zt.Index(),
-    zt.GuidedSAGA(),
+    zt.PMSZHT(0.02, law=zt.methods.FixedSize(2)),
+    zt.methods.Auto(),
+    zt.methods.NIHT(),
+    zt.methods.HTP(),
+    zt.methods.Index(),
+    zt.methods.GuidedSAGA(),
 ]
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from zerothresh import splicing
+from zerothresh.constraint import splicing
 
 
 def model(seed, d, rank=None, spread=1.0):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
-from zerothresh.methods.program import Asks, Program, Room
-from zerothresh.methods.surface import Surface
+from zerothresh.methods.auto.surface import Surface
+from zerothresh.methods.program.context import Asks, Context
+from zerothresh.methods.program.program import Program
 
 GOAL = np.array([0.0, 1.0, 0.0, -2.0, 0.0, 0.5])
 
@@ -18,12 +19,12 @@ class Settling(Program):
     def __init__(self, calls: int, radius: float = 0.5, noise: float = 0.1) -> None:
         self.calls, self.radius, self.noise = calls, radius, noise
 
-    def search(self, room: Room) -> Asks:
-        yield from room.values([room.theta0])
-        room.random = True
-        self.surface = Surface(room, 0.8 * GOAL, np.eye(3), self.radius, self.noise)
-        theta = yield from self.surface.search(self.calls, room.everything)
-        room.move(theta, self.surface.F)
+    def search(self, context: Context) -> Asks:
+        yield from context.values([context.theta0])
+        context.random = True
+        self.surface = Surface(context, 0.8 * GOAL, np.eye(3), self.radius, self.noise)
+        theta = yield from self.surface.search(self.calls, context.everything)
+        context.move(theta, self.surface.F)
 
 
 def settle(fun, calls=600, *, seed=0, budget=5000, **options):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zerothresh as zt
-from zerothresh.threshold import Constraint, Diverged, HardThreshold
+from zerothresh.constraint.threshold import Constraint, Diverged, HardThreshold
 
 vectors = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9).map(np.array)
 

@@ -7,10 +7,10 @@ import inspect
 import numpy as np
 
 import zerothresh as zt
-from zerothresh.methods.base import make
-from zerothresh.problems.common import Array, Indices
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.registry import make
 
-RIVALS = [name for name, method in zt.methods().items() if ".rivals." in method.__module__]
+RIVALS = [name for name, method in zt.methods.available().items() if ".rivals." in method.__module__]
 SMALL = {
     "eta": 0.02,
     "m": 4,
@@ -26,7 +26,7 @@ SMALL = {
 
 def instance(name: str, **options: object) -> zt.Method:
     """A method with small settings, whatever hyper-parameters it has."""
-    parameters = inspect.signature(zt.methods()[name]).parameters
+    parameters = inspect.signature(zt.methods.available()[name]).parameters
     wanted = {key: value for key, value in {**SMALL, **options}.items() if key in parameters}
     if "batch" in wanted and parameters["batch"].default is None:
         del wanted["batch"]  # it wants all components

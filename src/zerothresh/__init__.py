@@ -1,113 +1,49 @@
 """zerothresh: sparse black-box optimisation.
 
-Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when all one can do is
-ask for values f_i(theta).
+Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when all that can be done is
+to ask for values f_i(theta).
 """
 
-from zerothresh import attack, datasets, plot, problems, theory
-from zerothresh.advice import Advice, advise
-from zerothresh.asktell import Optimizer
-from zerothresh.batch import Batch
-from zerothresh.comparison import Comparison, compare
-from zerothresh.engine import iterate, minimize
-from zerothresh.evaluate import Evaluator, Failure
-from zerothresh.methods import (
-    FGZOHT,
-    HTES,
-    HTP,
-    HZOHT,
-    LSVRGSZHT,
-    NIHT,
-    PMSZHT,
-    PSAGASZHT,
-    RSPGF,
-    SAGASZHT,
-    SARAHSZHT,
-    SZOHT,
-    VRSZHT,
-    ZORO,
-    ZOSGD,
-    ZOSPIDER,
-    ZOSVRG,
-    ZSCG,
-    AdaZORO,
-    AllOrNothing,
-    Auto,
-    Ball,
-    ESSwaps,
-    FixedSize,
-    GraCe,
-    GuidedSAGA,
-    Index,
-    Method,
-    Outside,
-    Program,
-    SARAHPlus,
-    SparseRS,
-    SZOHTTheory,
-    ZOAdaMM,
-    ZOProxSVRG,
-    methods,
-    register,
-)
-from zerothresh.plan import Estimator, Probes
-from zerothresh.problem import Problem
-from zerothresh.result import Progress, Result, Status
+from zerothresh import attack, datasets, methods, problems, theory
+from zerothresh.advice import advise
+from zerothresh.api import plot
+from zerothresh.api.minimizer import iterate, minimize
+from zerothresh.api.optimizer import Optimizer
+from zerothresh.api.result import Progress, Result
+from zerothresh.comparison import compare
+from zerothresh.constraint.threshold import hard_threshold
+from zerothresh.methods.paper import FGZOHT, LSVRGSZHT, PMSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT
+from zerothresh.methods.program.program import Program
+from zerothresh.methods.registry import register
+from zerothresh.objective.forms import Problem
+from zerothresh.rounds.estimator import Estimator
+from zerothresh.rounds.method import Method
+from zerothresh.rounds.requests import Probes
 from zerothresh.runs import RunError
-from zerothresh.threshold import hard_threshold
-from zerothresh.trace import Trace
+from zerothresh.session.status import Status
+from zerothresh.session.trace import Trace
 from zerothresh.version import __version__
 
 __all__ = [
     "FGZOHT",
-    "HTES",
-    "HTP",
-    "HZOHT",
     "LSVRGSZHT",
-    "NIHT",
     "PMSZHT",
     "PSAGASZHT",
-    "RSPGF",
     "SAGASZHT",
     "SARAHSZHT",
     "SZOHT",
     "VRSZHT",
-    "ZORO",
-    "ZOSGD",
-    "ZOSPIDER",
-    "ZOSVRG",
-    "ZSCG",
-    "AdaZORO",
-    "Advice",
-    "AllOrNothing",
-    "Auto",
-    "Ball",
-    "Batch",
-    "Comparison",
-    "ESSwaps",
     "Estimator",
-    "Evaluator",
-    "Failure",
-    "FixedSize",
-    "GraCe",
-    "GuidedSAGA",
-    "Index",
     "Method",
     "Optimizer",
-    "Outside",
     "Probes",
     "Problem",
     "Program",
     "Progress",
     "Result",
     "RunError",
-    "SARAHPlus",
-    "SZOHTTheory",
-    "SparseRS",
     "Status",
     "Trace",
-    "ZOAdaMM",
-    "ZOProxSVRG",
     "__version__",
     "advise",
     "attack",

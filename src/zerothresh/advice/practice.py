@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from zerothresh.methods import FGZOHT, VRSZHT, Auto
-from zerothresh.methods.base import name_of
-from zerothresh.plan import Estimator
+from zerothresh.methods.registry import name_of
+from zerothresh.rounds.estimator import Estimator
 from zerothresh.theory.complexity import digits
 
 MOST_Q = 1000

@@ -3,10 +3,10 @@
 from typing import Any
 
 from zerothresh.attack.classifier import Classifier, wrap
-from zerothresh.attack.digits import digits
+from zerothresh.attack.digits_demo import digits
 from zerothresh.attack.few_pixel import FewPixel
-from zerothresh.attack.problem import Universal
-from zerothresh.attack.universal import Attacked, universal
+from zerothresh.attack.universal_attack import Attacked, universal
+from zerothresh.attack.universal_problem import Universal
 
 __all__ = ["Attacked", "Classifier", "FewPixel", "Universal", "digits", "universal", "wrap"]
 
@@ -14,7 +14,7 @@ __all__ = ["Attacked", "Classifier", "FewPixel", "Universal", "digits", "univers
 def __getattr__(name: str) -> Any:
     """`ZeroThreshAttack`, which needs the Adversarial Robustness Toolbox, is made when it is asked for."""
     if name == "ZeroThreshAttack":
-        from zerothresh.attack.art import ZeroThreshAttack
+        from zerothresh.attack.art_attack import ZeroThreshAttack
 
         return ZeroThreshAttack
     raise AttributeError(f"zerothresh.attack has no {name!r}")

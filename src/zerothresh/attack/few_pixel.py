@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check
 from zerothresh.attack.places import Grid, Places
-from zerothresh.estimate import Answers
-from zerothresh.methods.program import Asks, Program, Room
-from zerothresh.plan import Probes
+from zerothresh.basics import check
+from zerothresh.methods.program.context import Asks, Context
+from zerothresh.methods.program.program import Program
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -48,7 +49,7 @@ class FewPixel(Program):
     Components are taken to be at least 0, as losses are: nothing is left to do when all are 0.
 
     It needs finite bounds. It is no method for smooth problems whose solution is inside the box, which is
-    why it is not among `zt.methods()`.
+    why it is not among `zt.methods.available()`.
 
     Arguments
     ---------
@@ -79,41 +80,41 @@ class FewPixel(Program):
         if not 0 < self.share <= 1:
             raise ValueError(f"share must be above 0 and at most 1, not {self.share!r}")
 
-    def search(self, room: Room) -> Asks:
-        places = Places(room, self.grid)
-        order = np.argsort(room.rng.uniform(room.n), kind="stable")  # in which components come into use
-        used, began = min(self.first, room.n), 0.0
-        theta, held = places.start(room)
-        values = np.zeros(room.n)
-        values[order[:used]] = (yield from room.values([theta], order[:used]))[0]
+    def search(self, context: Context) -> Asks:
+        places = Places(context, self.grid)
+        order = np.argsort(context.rng.uniform(context.n), kind="stable")  # in which components come into use
+        used, began = min(self.first, context.n), 0.0
+        theta, held = places.start(context)
+        values = np.zeros(context.n)
+        values[order[:used]] = (yield from context.values([theta], order[:used]))[0]
         worth = Worth(held.size)
         typical = float(values.sum()) / used or 1.0
 
         def judge(losses: Array) -> Array:
             return np.asarray(np.log1p(np.maximum(losses, 0.0) / typical).sum(axis=-1))
 
-        room.random = True  # the iterate is the answer, even if F itself was lower once
-        room.move(theta, float(values.mean()) if used == room.n else None)
+        context.random = True  # the iterate is the answer, even if F itself was lower once
+        context.move(theta, float(values.mean()) if used == context.n else None)
         rounds = failed = 0
         while True:
             active = order[:used]
-            if used < room.n and (not values[active].any() or room.used - began > self.passes * used):
+            if used < context.n and (not values[active].any() or context.used - began > self.passes * used):
                 more = order[used : 2 * used]
-                values[more] = (yield from room.values([theta], more))[0]
-                used, began = used + more.size, room.used
-                room.move(theta, float(values.mean()) if used == room.n else None)
+                values[more] = (yield from context.values([theta], more))[0]
+                used, began = used + more.size, context.used
+                context.move(theta, float(values.mean()) if used == context.n else None)
                 continue
             if not values[active].any():
                 return
             size = min(held.size, max(1, round(self.share * held.size / (1 + rounds / 5))))
             rounds += 1
-            queue = active[_queue(values[active], room)]
+            queue = active[_queue(values[active], context)]
             look = min(used, max(2, round(0.6 * used**0.5)))
-            affordable = (room.left - used + look) // look  # so that one of them can be asked for on all
+            affordable = (context.left - used + look) // look  # so that one of them can be asked for on all
             count = int(max(1, min(self.candidates * min(1 + failed // 8, 16), affordable)))
-            given = worth.choose(size, count, room)
-            points, supports = places.candidates(theta, held, given, room)
-            rises, seen, best = yield from self._race(points, values, queue, look, judge, room)
+            given = worth.choose(size, count, context)
+            points, supports = places.candidates(theta, held, given, context)
+            rises, seen, best = yield from self._race(points, values, queue, look, judge, context)
             worth.learn(given, rises / look)
             if best is None:
                 failed += -(-count // self.candidates)
@@ -121,23 +122,23 @@ class FewPixel(Program):
             failed = 0
             theta, held, values = points[best].copy(), supports[best], seen[best]
             worth.forget(given[best])
-            room.move(theta, float(values.mean()) if used == room.n else None)
+            context.move(theta, float(values.mean()) if used == context.n else None)
 
     def _race(
-        self, points: Array, values: Array, queue: Indices, look: int, judge: Judge, room: Room
+        self, points: Array, values: Array, queue: Indices, look: int, judge: Judge, context: Context
     ) -> Generator[Probes, Answers, tuple[Array, Array, int | None]]:
         """Rises on the first components of the queue, all values that were seen, and the point that is below theirs."""
         seen, at, start = np.repeat(values[None], len(points), axis=0), look, judge(values)
-        seen[:, queue[:look]] = yield from room.values(list(points), queue[:look])
+        seen[:, queue[:look]] = yield from context.values(list(points), queue[:look])
         first = judge(seen) - start
         rises, starts = first.copy(), range(0, len(points), self.candidates)
         left = np.array([at + np.argmin(rises[at : at + self.candidates]) for at in starts])  # the first of each race
         left = left[rises[left] < 0]
         while left.size and at < queue.size:
             some = queue[at : 2 * at]
-            if left.size * some.size > room.left:
-                left = left[np.argsort(rises[left])][: int(room.left // some.size)]
-            seen[left[:, None], some] = yield from room.values(list(points[left]), some)
+            if left.size * some.size > context.left:
+                left = left[np.argsort(rises[left])][: int(context.left // some.size)]
+            seen[left[:, None], some] = yield from context.values(list(points[left]), some)
             at += some.size
             rises[left] = judge(seen[left]) - start
             left = left[rises[left] < 0]
@@ -151,10 +152,10 @@ class Worth:
         self.rise, self.known = np.zeros(count), np.zeros(count, bool)
         self.usual = 0.0
 
-    def choose(self, size: int, count: int, room: Room) -> Indices:
+    def choose(self, size: int, count: int, context: Context) -> Indices:
         """``size`` places for each of ``count`` candidates; each the least of three, if there are so many."""
         places = self.rise.size
-        drawn = np.argsort(room.rng.uniform(count * places).reshape(count, places), axis=1)
+        drawn = np.argsort(context.rng.uniform(count * places).reshape(count, places), axis=1)
         groups = drawn[:, : size * min(3, places // size)].reshape(count, size, -1)
         least = np.argmin(self.rise[groups], axis=2)
         return np.asarray(np.take_along_axis(groups, least[..., None], axis=2)[..., 0])
@@ -174,7 +175,7 @@ class Worth:
         self.known[places] = False
 
 
-def _queue(values: Array, room: Room) -> Indices:
+def _queue(values: Array, context: Context) -> Indices:
     """The order in which components are asked: those above 0 come first, mostly."""
-    keys = room.rng.uniform(values.size) ** np.where(values > 0, 1.0, 20.0)
+    keys = context.rng.uniform(values.size) ** np.where(values > 0, 1.0, 20.0)
     return np.argsort(-keys, kind="stable")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check
 from zerothresh.attack.adapters import layout_of
 from zerothresh.attack.classifier import Classifier, Images
+from zerothresh.basics import check
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.attack.universal import Attacked
+from zerothresh.attack.universal_attack import Attacked
 
 Picture = NDArray[Any]
 _GREY = "#5a6475"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.methods.program import Room
+from zerothresh.methods.program.context import Context
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -17,14 +17,14 @@ _TURN, _SHIFT = 0.2, 0.2  # the parts of single swaps that turn a colour, and th
 class Places:
     """The groups of coordinates (or single ones) that may be other than 0, and their corners."""
 
-    def __init__(self, room: Room, grid: Grid | None = None) -> None:
-        box, free, groups = room.box, room.free(), room.constraint.groups
+    def __init__(self, context: Context, grid: Grid | None = None) -> None:
+        box, free, groups = context.box, context.free(), context.constraint.groups
         if box is None or not (np.isfinite(box.low[free]).all() and np.isfinite(box.high[free]).all()):
             raise ValueError("few-pixel looks at the corners of a box only: pass finite bounds")
-        if room.constraint.include.size:
+        if context.constraint.include.size:
             raise ValueError("few-pixel has no use for include: it swaps all of its places")
-        if grid is not None and (grid[0] - 1) * grid[2] + (grid[1] - 1) * grid[3] >= room.d:
-            raise ValueError(f"grid = {grid} reaches beyond the {room.d} coordinates")
+        if grid is not None and (grid[0] - 1) * grid[2] + (grid[1] - 1) * grid[3] >= context.d:
+            raise ValueError(f"grid = {grid} reaches beyond the {context.d} coordinates")
         labels = free if groups is None else groups[free]
         order = np.argsort(labels, kind="stable")
         _, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
@@ -35,39 +35,39 @@ class Places:
         self.low = np.where(box.low < 0, box.low, box.high)[self.members]  # a bound at 0 is no corner
         self.high = np.where(box.high > 0, box.high, box.low)[self.members]
         self.grid = grid
-        self.place_of = np.full(room.d, -1)
+        self.place_of = np.full(context.d, -1)
         self.place_of[self.members] = np.arange(self.count)[:, None]
 
-    def start(self, room: Room) -> tuple[Array, Indices]:
+    def start(self, context: Context) -> tuple[Array, Indices]:
         """k places at random corners, and which."""
-        held = room.rng.subset(self.count, min(room.k, self.count))
-        theta = np.zeros(room.d)
-        theta[self.members[held]] = self._corners(held, room)
+        held = context.rng.subset(self.count, min(context.k, self.count))
+        theta = np.zeros(context.d)
+        theta[self.members[held]] = self._corners(held, context)
         return theta, held
 
-    def swaps(self, theta: Array, held: Indices, given: Indices, room: Room) -> tuple[Array, Indices]:
+    def swaps(self, theta: Array, held: Indices, given: Indices, context: Context) -> tuple[Array, Indices]:
         """A copy for each row of ``given``, with these of the held places given up for others at random corners."""
         count, size = given.shape
         kept = np.ones(self.count, bool)
         kept[held] = False
         others = np.flatnonzero(kept)
         # If nearly all places are held, the corners alone change.
-        new = held[given] if others.size < size else others[subsets(others.size, size, count, room)]
+        new = held[given] if others.size < size else others[subsets(others.size, size, count, context)]
         points, supports = np.repeat(theta[None], count, axis=0), np.repeat(held[None], count, axis=0)
         rows = np.arange(count)[:, None]
         points[rows[..., None], self.members[held[given]]] = 0.0
-        points[rows[..., None], self.members[new]] = self._corners(new, room)
+        points[rows[..., None], self.members[new]] = self._corners(new, context)
         supports[rows, given] = new
         return points, supports
 
-    def candidates(self, theta: Array, held: Indices, given: Indices, room: Room) -> tuple[Array, Indices]:
+    def candidates(self, theta: Array, held: Indices, given: Indices, context: Context) -> tuple[Array, Indices]:
         """Swaps; of single ones, some turn a colour of the place or move it by one instead."""
-        points, supports = self.swaps(theta, held, given, room)
+        points, supports = self.swaps(theta, held, given, context)
         if given.shape[1] > 1:
             return points, supports
-        chances = room.rng.uniform(len(given)).tolist()
-        channels = room.rng.integers(self.members.shape[1], len(given)).tolist()
-        steps = room.rng.integers(9, 4 * len(given)).reshape(-1, 4).tolist()
+        chances = context.rng.uniform(len(given)).tolist()
+        channels = context.rng.integers(self.members.shape[1], len(given)).tolist()
+        steps = context.rng.integers(9, 4 * len(given)).reshape(-1, 4).tolist()
         taken = set(held.tolist())
         for row, chance in enumerate(chances):
             if chance >= _TURN + _SHIFT:
@@ -107,14 +107,14 @@ class Places:
                     return target
         return -1
 
-    def _corners(self, places: Indices, room: Room) -> Array:
+    def _corners(self, places: Indices, context: Context) -> Array:
         """A random corner for each of the places, (*places.shape, coordinates)."""
-        up = room.rng.uniform(places.size * self.members.shape[1]) < 0.5
+        up = context.rng.uniform(places.size * self.members.shape[1]) < 0.5
         return np.where(up.reshape(*places.shape, -1), self.high[places], self.low[places])
 
 
-def subsets(of: int, size: int, count: int, room: Room) -> Indices:
+def subsets(of: int, size: int, count: int, context: Context) -> Indices:
     """``count`` times ``size`` different numbers below ``of``, a row each."""
     if size == 1:
-        return room.rng.integers(of, count)[:, None]
-    return np.array([room.rng.subset(of, size) for _ in range(count)])
+        return context.rng.integers(of, count)[:, None]
+    return np.array([context.rng.subset(of, size) for _ in range(count)])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check
-from zerothresh.problem import BadValue
+from zerothresh.basics import check
+from zerothresh.objective.forms import BadValue
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from zerothresh.cli.advise import EXAMPLES, advise
-from zerothresh.cli.attack import EXAMPLE as ATTACK_EXAMPLE
-from zerothresh.cli.attack import attack
-from zerothresh.cli.export import export
-from zerothresh.cli.methods import list_methods
-from zerothresh.cli.reproduce import reproduce
-from zerothresh.cli.show import show
-from zerothresh.cli.solve import EXAMPLE, solve
+from zerothresh.cli.advise_command import EXAMPLES, advise
+from zerothresh.cli.attack_command import EXAMPLE as ATTACK_EXAMPLE
+from zerothresh.cli.attack_command import attack
+from zerothresh.cli.export_command import export
+from zerothresh.cli.methods_command import list_methods
+from zerothresh.cli.reproduce_command import reproduce
+from zerothresh.cli.show_command import show
+from zerothresh.cli.solve_command import EXAMPLE, solve
 
 app = typer.Typer(
     help="Sparse black-box optimisation: at most k non-zero coordinates, from function values alone.",

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from zerothresh.cli.say import BadInput, own_traceback, refusing
+from zerothresh.cli.messages import BadInput, own_traceback, refusing
 
 
 def objective(target: str) -> Any:
@@ -72,7 +72,7 @@ def start(x0: Path | None, dim: int | None, fun: Any) -> Any:
     """The start, the dimension, or None for a problem object that knows its own."""
     import numpy as np
 
-    from zerothresh.problem import Problem
+    from zerothresh.objective.forms import Problem
 
     if x0 is None:
         if dim is None and not isinstance(fun, Problem):
@@ -91,8 +91,8 @@ def method(name: str, settings: list[str]) -> Any:
     """The method of that name with its hyper-parameters from ``key=value``."""
     import inspect
 
-    from zerothresh import check
-    from zerothresh.methods import make, methods
+    from zerothresh.basics import check
+    from zerothresh.methods.registry import available, make
 
     options: dict[str, Any] = {}
     for setting in settings:
@@ -103,8 +103,8 @@ def method(name: str, settings: list[str]) -> Any:
             raise BadInput(f"--set {key}=... is given twice: which one counts?")
         options[key] = _parsed(value)
     with refusing():
-        known = check.one_of("--method", name.lower().replace("_", "-"), methods())
-        parameters = inspect.signature(methods()[known]).parameters.values()
+        known = check.one_of("--method", name.lower().replace("_", "-"), available())
+        parameters = inspect.signature(available()[known]).parameters.values()
         missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
         unknown = [key for key in options if key not in {p.name for p in parameters}]
         if missing and not unknown:

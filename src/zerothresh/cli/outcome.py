@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import typer
 
+from zerothresh.api.result import Result
+from zerothresh.basics.files import write as write_file
 from zerothresh.cli import outputs
-from zerothresh.cli.say import own_traceback, print_rows
-from zerothresh.files import write as write_file
-from zerothresh.methods import name_of
-from zerothresh.result import Result
+from zerothresh.cli.messages import own_traceback, print_rows
+from zerothresh.methods.registry import name_of
 
 _MOST_SHOWN = 12  # coordinates of the support in the summary
 

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from zerothresh import files
+from zerothresh.basics import files
 from zerothresh.runs import RunError, lines
 
 _NOTES = "outputs.jsonl"  # in the run folder: the place and the digest of each file that was written

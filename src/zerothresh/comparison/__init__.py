@@ -1,5 +1,5 @@
 """Comparing methods: grids, several runs, several processes, and going on after a stop."""
 
-from zerothresh.comparison.compare import Comparison, compare
+from zerothresh.comparison.comparing import Comparison, compare
 
 __all__ = ["Comparison", "compare"]

@@ -17,15 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import files
-from zerothresh.engine import minimize
-from zerothresh.methods import Method, Program
-from zerothresh.plan import Estimator
-from zerothresh.problem import Problem
-from zerothresh.result import Result, Status
+from zerothresh.api.minimizer import minimize
+from zerothresh.api.result import Result
+from zerothresh.basics import files
+from zerothresh.methods import Program
+from zerothresh.objective.forms import Problem
+from zerothresh.rounds.estimator import Estimator
+from zerothresh.rounds.method import Method
 from zerothresh.runs import fingerprint
 from zerothresh.runs.identity import plain
 from zerothresh.runs.paths import read_plain
+from zerothresh.session.status import Status
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from zerothresh import files
+from zerothresh.basics import files
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.paths import read_plain
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from zerothresh import check
-from zerothresh.methods.base import Method, make, methods, name_of
+from zerothresh.basics import check
+from zerothresh.methods.registry import available, make, name_of
+from zerothresh.rounds.method import Method
 
 
 def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, list[Method]]:
@@ -74,7 +75,7 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
 def _parameters(method: Any) -> Sequence[str]:
     """The hyper-parameters that a grid may name."""
     if isinstance(method, str):
-        method = methods()[check.one_of("method", method.lower().replace("_", "-"), methods())]
+        method = available()[check.one_of("method", method.lower().replace("_", "-"), available())]
     if isinstance(method, type):
         if not hasattr(method, "plan"):
             raise ValueError(f"{method.__name__} is not the class of a method: it has no function 'plan'")
@@ -98,6 +99,6 @@ def _label(method: Any) -> str:
     if isinstance(method, Sequence) and len(method):
         method = method[0]
     if isinstance(method, type):
-        return next((name for name, known in methods().items() if known is method), method.__name__)
+        return next((name for name, known in available().items() if known is method), method.__name__)
     own = getattr(method, "label", None)  # one class may stand for several methods
     return own if isinstance(own, str) else name_of(method)

@@ -16,7 +16,7 @@ from pathlib import Path
 from pickle import PicklingError
 from typing import Any
 
-from zerothresh import check
+from zerothresh.basics import check
 from zerothresh.comparison.cell import Cell, CellFailed, Outcome, Subject, run_cell
 
 DEATHS = 3  # of worker processes, one after the other with nothing done between, after which it is given up

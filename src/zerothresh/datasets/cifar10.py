@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check
+from zerothresh.basics import check
 from zerothresh.datasets.tables import Table
 
 Pixels = NDArray[np.uint8]

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.plan import Plan
+from zerothresh.rounds.plan import Plan
 
 Array = NDArray[np.float64]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import Any
 
-from zerothresh import check
+from zerothresh.basics import check
 from zerothresh.evaluate.base import Evaluator
 from zerothresh.evaluate.executor import OnExecutor
 from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.evaluate.serial import Serial
-from zerothresh.problem import Objective
+from zerothresh.objective.forms import Objective
 
 
 def chunk_for(d: int, chunk: int | None) -> int:

@@ -11,8 +11,8 @@ import numpy as np
 
 from zerothresh.evaluate.base import Arrival, Failure, pieces
 from zerothresh.evaluate.pool import DaemonPool
-from zerothresh.plan import Plan
-from zerothresh.problem import Objective
+from zerothresh.objective.forms import Objective
+from zerothresh.rounds.plan import Plan
 
 
 class OnExecutor:

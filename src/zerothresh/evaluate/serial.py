@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from zerothresh.evaluate.base import Arrival, Failure, pieces
-from zerothresh.plan import Plan
-from zerothresh.problem import Objective
+from zerothresh.objective.forms import Objective
+from zerothresh.rounds.plan import Plan
 
 
 class Serial:

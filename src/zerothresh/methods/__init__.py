@@ -1,18 +1,8 @@
-"""The methods: one file each, readable beside the paper's listing."""
+"""The methods, by where they come from; `available` lists all of them by name."""
 
-from zerothresh.methods.auto import Auto
-from zerothresh.methods.base import Iterate, Method, make, methods, name_of, register
-from zerothresh.methods.fgzoht import FGZOHT
-from zerothresh.methods.guided_saga import GuidedSAGA
-from zerothresh.methods.htp import HTP
-from zerothresh.methods.index import Index
-from zerothresh.methods.laws import AllOrNothing, FixedSize, Law
-from zerothresh.methods.lsvrg_szht import LSVRGSZHT
-from zerothresh.methods.niht import NIHT
-from zerothresh.methods.p_saga_szht import PSAGASZHT
-from zerothresh.methods.pm_szht import PMSZHT
-from zerothresh.methods.program import Program, Room
-from zerothresh.methods.rivals import (
+from zerothresh.methods.auto import HTP, NIHT, Auto, GuidedSAGA, Index
+from zerothresh.methods.external import Outside
+from zerothresh.methods.literature import (
     HTES,
     HZOHT,
     RSPGF,
@@ -25,17 +15,29 @@ from zerothresh.methods.rivals import (
     Ball,
     ESSwaps,
     GraCe,
-    Outside,
     SARAHPlus,
     SparseRS,
     SZOHTTheory,
     ZOAdaMM,
     ZOProxSVRG,
 )
-from zerothresh.methods.saga_szht import SAGASZHT
-from zerothresh.methods.sarah_szht import SARAHSZHT
-from zerothresh.methods.szoht import SZOHT
-from zerothresh.methods.vr_szht import VRSZHT
+from zerothresh.methods.paper import (
+    FGZOHT,
+    LSVRGSZHT,
+    PMSZHT,
+    PSAGASZHT,
+    SAGASZHT,
+    SARAHSZHT,
+    SZOHT,
+    VRSZHT,
+    AllOrNothing,
+    FixedSize,
+    Law,
+)
+from zerothresh.methods.program.context import Context
+from zerothresh.methods.program.program import Program
+from zerothresh.methods.registry import available, make, name_of, register
+from zerothresh.rounds.method import Iterate, Method
 
 __all__ = [
     "FGZOHT",
@@ -60,6 +62,7 @@ __all__ = [
     "AllOrNothing",
     "Auto",
     "Ball",
+    "Context",
     "ESSwaps",
     "FixedSize",
     "GraCe",
@@ -70,14 +73,13 @@ __all__ = [
     "Method",
     "Outside",
     "Program",
-    "Room",
     "SARAHPlus",
     "SZOHTTheory",
     "SparseRS",
     "ZOAdaMM",
     "ZOProxSVRG",
+    "available",
     "make",
-    "methods",
     "name_of",
     "register",
 ]

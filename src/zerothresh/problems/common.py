@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check
-from zerothresh.jit import kernel
+from zerothresh.basics import check
+from zerothresh.sampling.jit import kernel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check, files
+from zerothresh.basics import check, files
 from zerothresh.runs import snapshot
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.failures import Failures

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from zerothresh.methods.base import name_of
+from zerothresh.methods.registry import name_of
+from zerothresh.rounds.task import Task
 from zerothresh.runs.errors import RunError
-from zerothresh.search import Task
 
 
 def identity_of(task: Task, problem: str | None) -> dict[str, Any]:

@@ -12,8 +12,8 @@ Traceback (most recent call last):
 ValueError: the theory needs k > k* (at k = k* the bound on H_k's expansivity is infinite), but k = 5 and k* = 5
 """
 
+from zerothresh.advice.probing import Probe, ProbeFailed, probe
 from zerothresh.theory import errata
-from zerothresh.theory.blackbox import Probe, ProbeFailed, probe
 from zerothresh.theory.complexity import (
     Epoch,
     epochs,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from zerothresh import check
+from zerothresh.basics import check
 from zerothresh.theory.constants import check_kappa, check_sizes, need
 from zerothresh.theory.intervals import Interval, negative
 

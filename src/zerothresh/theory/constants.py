@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from zerothresh import check
+from zerothresh.basics import check
 
 
 def need(holds: bool, condition: str, given: str) -> None:

@@ -15,7 +15,7 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check
+from zerothresh.basics import check
 from zerothresh.theory.constants import need
 from zerothresh.theory.intervals import Interval
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from zerothresh import check
+from zerothresh.basics import check
 from zerothresh.theory.constants import check_curvature, need
 
 

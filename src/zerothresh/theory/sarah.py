@@ -2,7 +2,7 @@ r"""SARAH-SZHT: the two factors of its theorem, and its system errors."""
 
 from __future__ import annotations
 
-from zerothresh import check
+from zerothresh.basics import check
 from zerothresh.theory.constants import beta
 from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
 from zerothresh.theory.vr import check_epoch, powers, sum_of_errors

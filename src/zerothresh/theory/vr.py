@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh import check
+from zerothresh.basics import check
 from zerothresh.theory.constants import beta, check_curvature, need
 from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
 

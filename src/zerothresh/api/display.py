@@ -1,0 +1,80 @@
+"""The live line of a run on a terminal."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zerothresh.api.optimizer import Optimizer
+
+_EVERY = 0.1  # seconds between two looks
+
+
+class Display:
+    """Best value, #IZO of the budget, #NHT, support changes and time left; costs nothing when it is off."""
+
+    def __init__(self, optimizer: Optimizer, show: bool | None) -> None:
+        self.optimizer = optimizer
+        self._bar: Any = None
+        self._task: Any = None
+        self._due = 0.0
+        if show is None:
+            import sys
+
+            show = sys.stderr.isatty()
+        if show:
+            self._bar = _bar()
+            self._task = self._bar.add_task("", total=optimizer.task.budget, **_fields(optimizer))
+
+    def __enter__(self) -> Display:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def update(self) -> None:
+        """Show where the run is, at most ten times a second."""
+        if self._bar is None:
+            return
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + _EVERY
+            self._show()
+
+    def _show(self) -> None:
+        self._bar.update(self._task, completed=self.optimizer.nfev, **_fields(self.optimizer))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._show()
+            self._bar.stop()
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.fields[best]}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.completed}/{task.total} IZO"),
+        TextColumn("{task.fields[nht]} NHT"),
+        TextColumn("{task.fields[changes]} support changes"),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        expand=True,
+    )
+
+
+def _fields(optimizer: Optimizer) -> dict[str, str]:
+    search = optimizer.search
+    if search.best_fun is not None:
+        best = f"F {search.best_fun:.5g}"
+    elif search.recent is not None:
+        best = f"F ~{search.recent:.4g}"  # a running mean of component values
+    else:
+        best = "F ?"
+    return {"best": best, "nht": str(search.nht), "changes": str(max(0, max(0, optimizer.trace.support_changes)))}

@@ -1,0 +1,68 @@
+"""The attack as a problem: a component an image, its loss as a function of the perturbation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.attack.classifier import Classifier
+from zerothresh.attack.images import Stack
+from zerothresh.attack.scores import loss
+from zerothresh.runs.identity import digest
+from zerothresh.sampling.jit import kernel
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+
+class Universal:
+    r"""One perturbation for n images:
+
+    .. math:: f_i(\theta) = \max(F_{y_i}(x) - \max_{j \ne y_i} F_j(x), 0), \quad x = \mathrm{clip}(x_i + \theta)
+
+    with log-probabilities F. A query is one image seen by the classifier, which is one call of an f_i.
+    """
+
+    def __init__(self, classifier: Classifier, stack: Stack, labels: Labels, targets: Labels | None = None) -> None:
+        self.classifier, self.stack, self.labels, self.targets = classifier, stack, labels, targets
+        self.n, self.d = stack.n, stack.d
+        self.forgiving = False  # whether scores that are NaN give a value that is NaN, and no error
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this attack from another: the images, their labels, the range and the model's name."""
+        aim = "" if self.targets is None else digest(self.targets)
+        model = f"{self.classifier.name} {self.classifier.mark}".strip()
+        return f"{model} {digest(self.stack.flat)} {digest(self.labels)} {aim} {self.stack.bounds}"
+
+    def attacked(self, points: Array, components: Labels) -> NDArray[np.float32]:
+        """clip(x_i + theta), as the classifier takes it; one point for all components will do."""
+        out = np.empty((len(components), self.d), np.float32)
+        _attack(self.stack.flat, components, points, *self.stack.limits, out)
+        return out.reshape(-1, *self.stack.shape)
+
+    def values(self, points: Array, components: Labels) -> Array:
+        """f_i at each row, the whole batch in as few calls of the model as it takes."""
+        targets = None if self.targets is None else self.targets[components]
+        out = np.empty(len(components))
+        for at in range(0, len(components), self.classifier.batch):  # small enough to stay in the cache
+            rows = slice(at, at + self.classifier.batch)
+            scores = self.classifier(self.attacked(points[rows], components[rows]), forgiving=self.forgiving)
+            out[rows] = loss(scores, self.labels[components[rows]], None if targets is None else targets[rows])
+        return out
+
+    def predictions(self, theta: Array) -> Labels:
+        """What the classifier says of all attacked images: n queries."""
+        scores = self.classifier(self.attacked(theta[None], np.arange(self.n)))
+        return np.asarray(scores.argmax(axis=1))
+
+
+@kernel
+def _attack(flat: Any, components: Any, points: Any, low: Any, high: Any, out: Any) -> None:
+    """clip(x_i + theta), image by image; in one go, because it is done for every query."""
+    for row in range(components.size):
+        image, theta = flat[components[row]], points[row if len(points) > 1 else 0]
+        for j in range(image.size):
+            out[row, j] = min(max(np.float32(image[j] + theta[j]), low), high)

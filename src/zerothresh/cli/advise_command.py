@@ -1,0 +1,137 @@
+"""`zerothresh advise`: what theory promises, what to run, and how far the two are apart."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zerothresh.cli import options
+from zerothresh.cli.messages import FAILED, INTERRUPTED, own_traceback, refusing, speaking
+
+if TYPE_CHECKING:
+    from zerothresh.api.result import Result
+
+_PROBLEM, _CURVATURE, _OUT = "The problem", "Curvature: known, or probed", "What is forecast, and how it is shown"
+
+EXAMPLES = (
+    "[bold]With a function[/bold], box.py holding `def loss(x, i): ...`. It is called at most 2000 times:\n\n"
+    "  zerothresh advise box:loss --dim 50 -k 5 --components 30 --probe 2000\n\n"
+    "[bold]With numbers[/bold], if the curvatures are known:\n\n"
+    "  zerothresh advise --dim 1000 -k 200 --k-star 1 --components 30 --rho-minus 1 --rho-plus 2\n\n"
+    "[bold]How to read it[/bold]. 'In theory' is what the papers' theorems say of this problem: they ask for many more "
+    "non-zeros k than the solution's k*, because hard thresholding expands errors by up to "
+    "alpha = 1 + 2 sqrt(k*/(k - k*)), and for many directions q, because estimates err. On most real problems they "
+    "promise nothing. 'How far' shows by what factor they are too cautious. 'In practice' has two lines that you can "
+    "run as they are. docs/theory.md has the background."
+)
+
+Objective = Annotated[
+    str | None,
+    typer.Argument(metavar="MODULE:FUNCTION", help="A function to probe, named as in `zerothresh solve`."),
+]
+KStar = Annotated[
+    int | None,
+    typer.Option(
+        help="k*, non-zeros of the solution that theory compares with (default: k/2).", rich_help_panel=_PROBLEM
+    ),
+]
+RhoMinus = Annotated[
+    float | None,
+    typer.Option(
+        help="rho^-: F is at least this convex along directions with 2k + k* non-zeros.", rich_help_panel=_CURVATURE
+    ),
+]
+RhoPlus = Annotated[
+    float | None,
+    typer.Option(help="rho^+: no f_i curves more than this along such directions.", rich_help_panel=_CURVATURE),
+]
+ProbeCalls = Annotated[
+    int,
+    typer.Option(
+        "--probe", help="The most calls for measuring both; counted, never exceeded.", rich_help_panel=_CURVATURE
+    ),
+]
+S2 = Annotated[
+    int | None,
+    typer.Option(
+        help="s2, non-zeros of a direction, in theory (default: the better of 1 and d).", rich_help_panel=_OUT
+    ),
+]
+Eps = Annotated[
+    float,
+    typer.Option(help="Calls are forecast until F - F* is this share of what it was.", rich_help_panel=_OUT),
+]
+Trial = Annotated[
+    int,
+    typer.Option(help="Calls for trying each of the two lines, to be sure (default: none).", rich_help_panel=_OUT),
+]
+Seed = Annotated[int | None, typer.Option(help="The seed of probing and trials.", rich_help_panel=_OUT)]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.", rich_help_panel=_OUT)]
+
+
+def advise(
+    k: options.K,
+    objective: Objective = None,
+    dim: options.Dim = None,
+    components: options.Components = None,
+    k_star: KStar = None,
+    x0: options.Start = None,
+    vectorized: options.Vectorized = False,
+    rho_minus: RhoMinus = None,
+    rho_plus: RhoPlus = None,
+    probe: ProbeCalls = 2000,
+    s2: S2 = None,
+    eps: Eps = 1e-3,
+    trial: Trial = 0,
+    seed: Seed = None,
+    as_json: AsJson = False,
+) -> None:
+    """What to run on a problem: what converges in theory, what works in practice, and how far the two are apart."""
+    with speaking():
+        from zerothresh.advice import advise as ask
+        from zerothresh.advice.probing import ProbeFailed
+        from zerothresh.cli import load
+
+        home = Path.cwd()
+        try:
+            with refusing():
+                fun: Any = None if objective is None else load.objective(objective)
+                start = None if fun is None else load.start(x0, dim, fun)
+                found = ask(
+                    fun,
+                    start,
+                    k,
+                    n=components,
+                    d=dim if fun is None else None,
+                    k_star=k_star,
+                    rho_minus=rho_minus,
+                    rho_plus=rho_plus,
+                    s2=s2,
+                    eps=eps,
+                    probe=probe,
+                    trial=trial,
+                    seed=seed,
+                    vectorized=vectorized,
+                )
+        except ProbeFailed as failed:
+            _failed(failed.result)
+        os.chdir(home)
+        found = replace(found, objective=objective or "MODULE:FUNCTION", start=None if x0 is None else str(x0))
+        if as_json:
+            typer.echo(found.to_json())
+        else:
+            from rich.console import Console
+
+            Console(soft_wrap=False).print(found)
+
+
+def _failed(result: Result) -> None:
+    """The function's own traceback, and a sentence."""
+    if result.failure is not None and result.status.name == "FAILED":
+        typer.echo(own_traceback(result.failure.error), err=True, nl=False)
+    typer.echo(f"zerothresh: {result.message}", err=True)
+    raise typer.Exit(INTERRUPTED if result.status.name == "INTERRUPTED" else FAILED)

@@ -1,0 +1,148 @@
+"""`zerothresh solve`: minimise a function that a module or a file defines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from zerothresh.cli import options
+from zerothresh.cli.messages import FAILED, INTERRUPTED, BadInput, own_traceback, refusing, speaking
+
+if TYPE_CHECKING:
+    from zerothresh.api.result import Result
+
+EXAMPLE = (
+    "[bold]Example[/bold]. The file box.py holds `def loss(x, i): ...`, the loss of component i at x:\n\n"
+    "  zerothresh solve box:loss --dim 500 -k 20 --components 200 --budget 200000 "
+    "--run runs/a --out result.json\n\n"
+    "[bold]Exit codes[/bold]. 0: all went well. 1: a failure stopped the run; the best point is written all "
+    "the same. 2: bad input, and nothing was queried. 130: Ctrl-C or SIGTERM; the best point is written."
+)
+
+
+def solve(
+    objective: options.Objective,
+    k: options.K,
+    budget: options.Budget,
+    method: options.Method = "auto",
+    dim: options.Dim = None,
+    components: options.Components = None,
+    x0: options.Start = None,
+    bounds: options.Bounds = None,
+    vectorized: options.Vectorized = False,
+    settings: options.Settings = None,
+    q: options.Q = None,
+    mu: options.Mu = None,
+    s2: options.S2 = None,
+    directions: options.Directions = None,
+    difference: options.Difference = None,
+    independent: options.Independent = False,
+    per_component: options.PerComponent = False,
+    retries: options.Retries = 0,
+    backoff: options.Backoff = 0.1,
+    timeout: options.Timeout = None,
+    on_nan: options.OnNan = "stop",
+    max_time: options.MaxTime = None,
+    seed: options.Seed = None,
+    workers: options.Workers = 1,
+    run: options.Run = None,
+    fsync: options.Fsync = "batch",
+    out: options.Out = None,
+    trace: options.Trace = None,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Minimise a function with at most k non-zero coordinates, from its values alone."""
+    with speaking():
+        from zerothresh.api.minimizer import minimize
+        from zerothresh.basics import check
+        from zerothresh.cli import load, outcome, outputs
+        from zerothresh.rounds.estimator import Estimator
+        from zerothresh.runs import FSYNC
+
+        with refusing():
+            check.one_of("--fsync", fsync, FSYNC)
+            if out is not None and out == trace:
+                raise BadInput(f"--out and --trace both name {out}: name two files")
+            for path in filter(None, (out, trace)):
+                outputs.check(path, run, force=force)
+            chosen = load.method(method, settings or [])
+            given: dict[str, Any] = {"q": q, "mu": mu, "s2": s2, "difference": difference, "directions": directions}
+            given |= {"shared": False if independent else None, "common": False if per_component else None}
+            wanted = {name: value for name, value in given.items() if value is not None}
+            estimator = Estimator(**wanted) if wanted else None
+            fun = load.objective(objective)
+            start = load.start(x0, dim, fun)
+            if run is not None and not quiet:
+                _announce(run)
+            home = Path.cwd()  # a function may change the folder, and the files belong here
+            begun = time.perf_counter()
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # a polite end is a Ctrl-C
+            result = minimize(
+                fun,
+                start,
+                k,
+                budget=budget,
+                n=components,
+                method=chosen,
+                estimator=estimator,
+                seed=seed,
+                vectorized=vectorized,
+                bounds=bounds,
+                workers=workers,
+                run=run,
+                fsync=fsync,
+                retries=retries,
+                backoff=backoff,
+                timeout=timeout,
+                on_nan=on_nan,
+                max_time=max_time,
+                progress=False if quiet else None,
+            )
+            seconds = time.perf_counter() - begun
+        if result.failure is not None and result.status.name == "FAILED":
+            typer.echo(own_traceback(result.failure.error), err=True, nl=False)
+        if not quiet:
+            outcome.show(result, k, seconds, out, verbose=verbose)
+        elif not result.success:
+            typer.echo(f"zerothresh: {result.message}", err=True)
+        os.chdir(home)
+        written = outcome.write(result, objective, k, seconds, run, out, trace)
+        if run is not None and not (quiet and result.success):
+            _how_to_go_on(result, run)
+    raise typer.Exit(_code(result) if written else FAILED)
+
+
+def _announce(run: Path) -> None:
+    """Say whether the run is new; a folder that is no good is left to the engine's own refusal."""
+    from zerothresh.runs import RunError
+    from zerothresh.runs.inspection import inspect
+
+    if not (run / "run.json").exists():
+        typer.echo(f"zerothresh: {run} is a new run", err=True)
+        return
+    try:
+        found = inspect(run)
+    except RunError:
+        return
+    if found.holder is None:
+        typer.echo(f"zerothresh: {run} is a run with {found.calls:,} calls made; it goes on from there", err=True)
+
+
+def _how_to_go_on(result: Result, run: Path) -> None:
+    """A run that stopped for a reason that may pass goes on by the same command."""
+    name = result.status.name
+    if name == "TIME" or (not result.success and name != "DIVERGED"):
+        typer.echo(f"zerothresh: {run} keeps the run; to go on, run the same command again", err=True)
+
+
+def _code(result: Any) -> int:
+    if result.success:
+        return 0
+    return INTERRUPTED if result.status.name == "INTERRUPTED" else FAILED

@@ -1,0 +1,124 @@
+"""Other people's optimisers as functions of a black box: each minimises ``fun`` until it gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
+
+Fun = Callable[[Any], float]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a solver is told: the start, a typical step, how many values it may ask for, and a seed."""
+
+    x: Array
+    size: float
+    most: int
+    seed: int
+
+
+def cma(fun: Fun, start: Start, algorithm: str) -> None:
+    """pycma, with the full covariance matrix or, with "sep", its diagonal."""
+    check.one_of("algorithm (of cma)", algorithm, ("full", "sep"))
+    rng = np.random.default_rng(start.seed)
+    options = {
+        "verbose": -9,
+        "seed": np.nan,  # its own seeding is of NumPy's global generator
+        "randn": lambda *shape: rng.standard_normal(shape),
+        "CMA_diagonal": algorithm == "sep",
+    }
+    tool = import_module("cma").CMAEvolutionStrategy(start.x, start.size, options)
+    while not tool.stop():
+        points = tool.ask()
+        tool.tell(points, [fun(point) for point in points])
+
+
+def scipy(fun: Fun, start: Start, algorithm: str) -> None:
+    """scipy.optimize.minimize without derivatives; methods that need some take differences, which are counted."""
+    options: dict[str, Any] = {"maxiter": start.most}
+    if algorithm == "Powell":
+        options |= {"direc": start.size * np.eye(start.x.size), "xtol": 1e-8, "ftol": 1e-12}
+    elif algorithm == "Nelder-Mead":
+        simplex = start.x + start.size * np.concatenate([np.zeros((1, start.x.size)), np.eye(start.x.size)])
+        options |= {"initial_simplex": simplex, "adaptive": True}
+    elif algorithm.startswith("COBY"):
+        options |= {"initial_tr_radius" if algorithm == "COBYQA" else "rhobeg": start.size}
+    import_module("scipy.optimize").minimize(fun, start.x, method=algorithm, options=options)
+
+
+def nlopt(fun: Fun, start: Start, algorithm: str) -> None:
+    """NLopt, by the name of an algorithm without derivatives, such as LN_SBPLX."""
+    library = import_module("nlopt")
+    library.srand(start.seed % 2**31)
+    tool = library.opt(getattr(library, algorithm), start.x.size)
+    tool.set_min_objective(lambda x, gradient: fun(x))
+    tool.set_initial_step(start.size)
+    tool.set_xtol_rel(1e-10)
+    tool.set_maxeval(min(start.most, 2**31 - 1))
+    tool.optimize(start.x)
+
+
+def nevergrad(fun: Fun, start: Start, algorithm: str) -> None:
+    """nevergrad, by the name of one of its optimisers, such as OnePlusOne or NGOpt."""
+    library = import_module("nevergrad")
+    space = library.p.Array(init=start.x.copy()).set_mutation(sigma=start.size)
+    space.random_state = np.random.RandomState(start.seed % 2**32)
+    tool = library.optimizers.registry[algorithm](space, budget=max(1, min(start.most, 10**7)), num_workers=1)
+    for _ in range(start.most):
+        candidate = tool.ask()
+        tool.tell(candidate, fun(candidate.value))
+
+
+def pypop7(fun: Fun, start: Start, algorithm: str) -> None:
+    """pypop7, by the name of one of its evolution strategies, such as SEPCMAES or MMES."""
+    made = getattr(import_module(f"pypop7.optimizers.es.{algorithm.lower()}"), algorithm)
+    far = 1e6 * max(1.0, start.size)
+    d = start.x.size
+    problem = {"fitness_function": fun, "ndim_problem": d, "lower_boundary": -far * np.ones(d)}
+    problem["upper_boundary"] = far * np.ones(d)
+    options = {"max_function_evaluations": start.most, "seed_rng": start.seed % 2**32, "mean": start.x.copy()}
+    options |= {"sigma": start.size, "verbose": 0, "is_restart": False}
+    made(problem, options).optimize()
+
+
+def evosax(fun: Fun, start: Start, algorithm: str) -> None:
+    """evosax, by the name of one of its distribution-based algorithms, such as SNES; it counts in float32."""
+    jax, algorithms = import_module("jax"), import_module("evosax.algorithms")
+    count = 4 + 2 * int(1.5 * np.log(start.x.size) + 0.5)  # an even number, which some of them need
+    x = jax.numpy.asarray(start.x)
+    tool = getattr(algorithms, algorithm)(population_size=count, solution=x)
+    params = tool.default_params
+    if hasattr(params, "std_init"):
+        params = params.replace(std_init=start.size)
+    key = jax.random.key(start.seed % 2**32)
+    state = tool.init(key, x, params)
+    while True:
+        key, first, second = jax.random.split(key, 3)
+        points, state = tool.ask(first, state, params)
+        values = [fun(np.asarray(point, dtype=float)) for point in points]
+        state, _ = tool.tell(second, points, jax.numpy.asarray(values), state, params)
+
+
+# The package of each, and the algorithm that is taken if none is named.
+SOLVERS: dict[str, tuple[Callable[[Fun, Start, str], None], str]] = {
+    "cma": (cma, "full"),
+    "scipy": (scipy, "Powell"),
+    "nlopt": (nlopt, "LN_SBPLX"),
+    "nevergrad": (nevergrad, "OnePlusOne"),
+    "pypop7": (pypop7, "SEPCMAES"),
+    "evosax": (evosax, "SNES"),
+}
+
+
+def solve(solver: str, algorithm: str, fun: Fun, start: Start) -> None:
+    """Run one of them."""
+    with np.errstate(all="ignore"):
+        SOLVERS[solver][0](fun, start, algorithm)

@@ -1,0 +1,131 @@
+"""AdaZORO: the sparsity of the gradient and the number of queries are found on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from zerothresh.basics import check
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.constraint.threshold import HardThreshold
+from zerothresh.methods.literature.cosamp import cosamp, on_support
+from zerothresh.methods.literature.zoro import measured, measurements, signs
+from zerothresh.methods.registry import register
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+from zerothresh.sampling.directions import DenseBlock
+from zerothresh.sampling.philox import Stream
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """The iterate, what is believed of its gradient, and the measurements there so far."""
+
+    theta: Array
+    s: int
+    support: Indices  # of the last gradient; empty: none yet, or it did not fit
+    A: Array  # (rows, d)
+    y: Array  # (rows,)
+    base: Array  # f_i(theta) of the components of this step
+    components: Indices
+    mu: float
+
+
+@register("ada-zoro")
+@dataclass(frozen=True)
+class AdaZORO:
+    r"""ZORO that learns s: the last support is tried first; s grows until the gradient explains the values.
+
+    A gradient is good if :math:`\|A \hat g - y\| \le \varphi \|y\|`. A step:
+
+    1. 2s measurements; least squares on the support of the last gradient. If that is good, it is taken.
+    2. Else as many more as s needs, and CoSaMP on all of them, the old ones too.
+    3. Not good: s + 1, a few more measurements, again; from 2 d measurements on, plain least squares.
+
+    Arguments
+    ---------
+    eta: learning rate.
+    s: the first guess of the gradient's non-zeros; it only grows.
+    phi: the relative error up to which a gradient is good.
+    b: how many measurements a non-zero and ln(d/s).
+    batch: components a step, drawn without replacement; None: all of them, F itself.
+
+    Reference: Cai, McKenzie, Yin and Zhang, SIAM J. Optim. 2022 (adaptive sampling).
+
+    The published code does not charge for attempts that fail, asks for all measurements again after each,
+    and never uses the old support; its measurements in 1. are 0 off the support, so that they could not
+    tell that it has changed. Here they are full rows.
+
+    >>> AdaZORO(eta=0.1).s
+    1
+    """
+
+    solves: ClassVar[str] = "smooth with sparse gradients, l0"
+    queries: ClassVar[str] = "batch (2 s + 1) if the support stays, else batch (b s ln(d/s) + 1), s learnt"
+    memory: ClassVar[str] = "b s ln(d/s) d"
+
+    eta: float
+    s: int = 1
+    phi: float = 0.1
+    b: float = 4.0
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        check.positive("eta", self.eta, what=" (the learning rate)")
+        check.count("s", self.s, what=" (the first guess of the gradient's non-zeros)")
+        check.share("phi", self.phi, what=" (the relative error up to which a gradient is good)")
+        check.positive("b", self.b, what=" (measurements a non-zero and ln(d/s))")
+        if self.batch is not None:
+            check.count("batch", self.batch, what=" (components a step)")
+
+    def init(self, theta: Array) -> Measuring:
+        none = np.empty(0, np.int64)
+        return Measuring(theta, self.s, none, np.empty((0, theta.size)), np.empty(0), np.empty(0), none, 0.0)
+
+    def plan(self, state: Measuring, n: int, rng: Stream) -> Probes:
+        d = state.theta.size
+        s = min(state.s, d)
+        if not state.y.size:
+            of = range(n) if self.batch is None else rng.subset(n, self.batch)
+            rows = min(2 * s, 2 * d) if state.support.size else measurements(self.b, s, d)
+            return Probes.gradients(at=[state.theta], of=of, estimate=signs(rows))
+        rows = measurements(self.b, s, d) - state.y.size  # F(theta) is known, and so are the old rows
+        z = np.where(rng.uniform(rows * d).reshape(rows, d) < 0.5, -1.0, 1.0) / np.sqrt(d)
+        return Probes.around(state.theta, DenseBlock(z), state.mu, rows, state.components)
+
+    def update(self, state: Measuring, answers: Answers, H: HardThreshold) -> Measuring:
+        d = state.theta.size
+        if not state.y.size:
+            A, y = measured(answers)
+            base, mu = np.array(answers.at_points)[0], answers.plan.estimator.mu
+            state = replace(state, A=A, y=y, base=base, components=answers.components, mu=mu)
+            if state.support.size:
+                g = on_support(A, y, state.support)
+                return self._step(state, g, H) if self._good(state, g) else self._ask_more(state)
+        else:
+            rows = answers.moved.shape[1]
+            A = (answers.plan.points(0, rows) - state.theta) / state.mu
+            y = ((answers.moved - state.base[:, None]) / state.mu).mean(axis=0)
+            state = replace(state, A=np.concatenate([state.A, A]), y=np.concatenate([state.y, y]))
+        if len(state.y) >= 2 * d:
+            return self._step(state, on_support(state.A, state.y, np.arange(d)), H)
+        g = cosamp(state.A, state.y, state.s)
+        if self._good(state, g):
+            return self._step(state, g, H)
+        return self._ask_more(replace(state, s=state.s + 1))
+
+    def _good(self, state: Measuring, g: Array) -> bool:
+        return bool(np.linalg.norm(state.A @ g - state.y) <= self.phi * np.linalg.norm(state.y))
+
+    def _ask_more(self, state: Measuring) -> Measuring:
+        """The same step goes on, with an s that needs more rows than there are."""
+        d, s = state.theta.size, state.s
+        while measurements(self.b, min(s, d), d) <= len(state.y):
+            s += 1
+        return replace(state, s=s)
+
+    def _step(self, state: Measuring, g: Array, H: HardThreshold) -> Measuring:
+        theta = H(state.theta - self.eta * g)
+        return replace(self.init(theta), s=state.s, support=np.flatnonzero(g))

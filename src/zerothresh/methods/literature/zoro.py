@@ -1,0 +1,99 @@
+"""ZORO: a sparse gradient is recovered from a few random differences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
+from zerothresh.constraint.threshold import HardThreshold
+from zerothresh.methods.literature.cosamp import cosamp
+from zerothresh.methods.registry import register
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.method import Iterate
+from zerothresh.rounds.requests import Probes
+from zerothresh.sampling.philox import Stream
+
+
+@register("zoro")
+@dataclass(frozen=True)
+class ZORO:
+    r"""Zeroth-order regularised optimisation, with H_k as its proximal step: batch (m + 1) calls a step.
+
+    .. math:: y_l = \frac{F(\theta + \mu z_l) - F(\theta)}{\mu}, \quad
+        \hat g = \mathrm{CoSaMP}(Z, y, s), \quad \theta' = H_k(\theta - \eta \hat g)
+
+    with m = ceil(b s ln(d/s)) rows z_l of random signs, of length 1. It pays where the gradient itself is
+    sparse, or nearly; that of a dense least-squares problem is not. mu is that of `zt.Estimator`, all else
+    of it is the method's own.
+
+    Arguments
+    ---------
+    eta: learning rate.
+    s: non-zeros of the gradient.
+    b: how many measurements a non-zero and ln(d/s).
+    batch: components a step, drawn without replacement; None: all of them, F itself.
+
+    Reference: Cai, McKenzie, Yin and Zhang, *Zeroth-order regularized optimization (ZORO): approximately
+    sparse gradients and adaptive sampling*, SIAM J. Optim. 2022.
+
+    The published code asks for F(theta) again with each difference, and keeps one Z for ever; here it is
+    asked for once, and Z is fresh in each step.
+
+    >>> ZORO(eta=0.1, s=5).rows(1000)
+    106
+    """
+
+    solves: ClassVar[str] = "smooth with sparse gradients, l0"
+    queries: ClassVar[str] = "batch (b s ln(d/s) + 1)"
+    memory: ClassVar[str] = "b s ln(d/s) d"
+
+    eta: float
+    s: int = 5
+    b: float = 4.0
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        check.positive("eta", self.eta, what=" (the learning rate)")
+        check.count("s", self.s, what=" (non-zeros of the gradient)")
+        check.positive("b", self.b, what=" (measurements a non-zero and ln(d/s))")
+        if self.batch is not None:
+            check.count("batch", self.batch, what=" (components a step)")
+
+    def rows(self, d: int) -> int:
+        """m, the number of measurements; more than 2 d are never taken."""
+        return measurements(self.b, self.s, d)
+
+    def init(self, theta: Array) -> Iterate:
+        return Iterate(theta)
+
+    def plan(self, state: Iterate, n: int, rng: Stream) -> Probes:
+        of = range(n) if self.batch is None else rng.subset(n, self.batch)
+        return Probes.gradients(at=[state.theta], of=of, estimate=signs(self.rows(state.theta.size)))
+
+    def update(self, state: Iterate, answers: Answers, H: HardThreshold) -> Iterate:
+        A, y = measured(answers)
+        return Iterate(H(state.theta - self.eta * cosamp(A, y, self.s)))
+
+
+def measurements(b: float, s: int, d: int) -> int:
+    """How many rows it takes to find s non-zeros among d; more than 2 d rows tell nothing new."""
+    if s >= d:
+        return 2 * d
+    return max(2, min(math.ceil(b * s * max(math.log(d / s), 1.0)), 2 * d))
+
+
+def signs(rows: int) -> dict[str, object]:
+    """The estimator of a step: forward differences along rows of random signs, the same for all components."""
+    return {"q": rows, "directions": "rademacher", "difference": "forward", "s2": None, "common": True}
+
+
+def measured(answers: Answers) -> tuple[Array, Array]:
+    """The directions as they were really gone, and the mean slope along each: A g is near y."""
+    plan = answers.plan
+    q, mu = plan.estimator.q, plan.estimator.mu
+    points = plan.points(0, q + 1)
+    # coefficients are differences times d / (q mu), eq. (3)
+    return (points[1:] - points[0]) / mu, answers.coefficients[0].mean(axis=0) * (q / plan.d)

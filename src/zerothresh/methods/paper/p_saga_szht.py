@@ -1,0 +1,45 @@
+"""p-SAGA-SZHT: pM-SZHT whose J is a uniform set of p components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from zerothresh.methods.paper import pm_szht
+from zerothresh.methods.paper.laws import FixedSize
+from zerothresh.methods.registry import register
+
+
+@register("p-saga-szht")
+@dataclass(frozen=True)
+class PSAGASZHT:
+    """SAGA that refreshes p rows a step: n (q + 1) calls once, then p (q + 1) a step.
+
+    Arguments
+    ---------
+    eta: learning rate.
+    p: rows of the memory refreshed a step.
+    batch: components of the step, the first ones of J; at most p. The paper draws one.
+
+    Reference: Yuan et al., ICLR 2024, Section 4.1; Hofmann et al., NIPS 2015 (q-SAGA).
+
+    >>> PSAGASZHT(eta=0.1, p=2).law
+    FixedSize(p=2)
+    """
+
+    solves: ClassVar[str] = "smooth finite sum, l0"
+    queries: ClassVar[str] = "n (q + 1) once, then p (q + 1)"
+    memory: ClassVar[str] = "n (q + 2) + d"
+
+    eta: float
+    p: int = 2
+    batch: int = 1
+
+    def __post_init__(self) -> None:
+        pm_szht.check_memorising(self)
+
+    @property
+    def law(self) -> FixedSize:
+        return FixedSize(self.p)
+
+    init, plan, update = pm_szht.init, pm_szht.plan, pm_szht.update

@@ -1,0 +1,86 @@
+"""SARAH-SZHT: variance reduction by a recursive gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
+from zerothresh.constraint.threshold import HardThreshold
+from zerothresh.methods.registry import register
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+from zerothresh.sampling.philox import Stream
+
+
+@dataclass(frozen=True)
+class SARAHState:
+    """The iterate, the one before, and the recursive gradient."""
+
+    theta: Array
+    previous: Array  # theta^(t-1)
+    gradient: Array  # g^(t-1)
+    outgoing: Array  # what the next epoch starts from
+    t: int  # the inner step; t = m: the epoch is over
+
+
+@register("sarah-szht")
+@dataclass(frozen=True)
+class SARAHSZHT:
+    r"""SARAH with zeroth-order estimates and hard thresholding: n (q + 1) + 2 (m - 1) batch (q + 1) calls an epoch.
+
+    .. math:: \hat g^{(t)} = \hat\nabla f_{i_t}(\theta^{(t)}) - \hat\nabla f_{i_t}(\theta^{(t-1)}) + \hat g^{(t-1)},
+        \quad \theta^{(t+1)} = H_k(\theta^{(t)} - \eta \hat g^{(t)})
+
+    Arguments
+    ---------
+    eta: learning rate.
+    m: steps an epoch, the first one with the full gradient.
+    batch: components an inner step, drawn without replacement. The paper draws one.
+    output: what the next epoch starts from: the "last" iterate, or a "random" one of theta^(1) ..
+        theta^(m). The listing draws from theta^(0) too, which would throw the epoch away.
+
+    Reference: Yuan et al., ICLR 2024, Algorithm 4 (appendix); Nguyen et al., ICML 2017.
+
+    >>> SARAHSZHT(eta=0.1, m=5)
+    SARAHSZHT(eta=0.1, m=5, batch=1, output='last')
+    """
+
+    solves: ClassVar[str] = "smooth finite sum, l0"
+    queries: ClassVar[str] = "n (q + 1) an epoch, then 2 batch (q + 1)"
+    memory: ClassVar[str] = "4 d"
+
+    eta: float
+    m: int = 10
+    batch: int = 1
+    output: str = "last"
+
+    def __post_init__(self) -> None:
+        check.positive("eta", self.eta, what=" (the learning rate)")
+        check.count("m", self.m, what=" (steps an epoch)")
+        check.count("batch", self.batch, what=" (components an inner step)")
+        check.one_of("output", self.output, ("last", "random"))
+
+    def init(self, theta: Array) -> SARAHState:
+        return SARAHState(theta, theta, np.zeros_like(theta), theta, t=self.m)
+
+    def plan(self, state: SARAHState, n: int, rng: Stream) -> Probes:
+        if state.t == self.m:
+            return Probes.gradients(at=[state.outgoing], of=range(n), keep=True)  # Alg. 4, l. 2-3
+        i_t = rng.subset(n, self.batch)  # l. 6
+        # l. 10: one of the t+1 iterates so far, uniformly, without keeping them all
+        keep = self.output == "last" or rng.chance(1 / (state.t + 1))
+        return Probes.gradients(at=[state.theta, state.previous], of=i_t, keep=keep)
+
+    def update(self, state: SARAHState, answers: Answers, H: HardThreshold) -> SARAHState:
+        if state.t == self.m:
+            theta, t, g = state.outgoing, 0, answers.mean()  # l. 2-3
+        else:
+            theta, t, g = state.theta, state.t, answers.difference() + state.gradient  # l. 7
+        # l. 4 and 8. The listing has no H_k: the constraint and the analysis need it after every step.
+        following = H(theta - self.eta * g)
+        outgoing = following if answers.notes["keep"] else state.outgoing  # l. 10
+        return SARAHState(following, theta, g, outgoing, t + 1)

@@ -1,0 +1,1 @@
+"""The forms that a user's function may have."""

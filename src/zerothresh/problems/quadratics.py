@@ -1,0 +1,85 @@
+"""Quadratics with a chosen condition number and a sparse solution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zerothresh.basics import check
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.problems.common import best_subset, generator
+
+
+class Quadratic:
+    r"""A sum of quadratics: :math:`f_i(\theta) = \frac12 (\theta - b_i)' A (\theta - b_i)`.
+
+    The mean of all is :math:`\frac12 (\theta - \bar b)' A (\theta - \bar b)` plus a constant.
+
+    >>> Quadratic(np.eye(2), np.array([[1.0, 0.0]])).F(np.zeros(2))
+    0.5
+    """
+
+    def __init__(self, A: Array, centres: Array) -> None:
+        self.A, self.centres = np.ascontiguousarray(A, float), np.ascontiguousarray(centres, float)
+        self.d = self.A.shape[0]
+        if self.A.shape != (self.d, self.d) or self.centres.ndim != 2 or self.centres.shape[1] != self.d:
+            raise ValueError(f"A must be (d, d) and centres (n, d), not {self.A.shape} and {self.centres.shape}")
+        self.n = len(self.centres)
+        self.centre: Array = self.centres.mean(axis=0)
+        spread = self.centres - self.centre
+        self._constant = float(0.5 * np.einsum("ij,jk,ik->", spread, self.A, spread) / self.n)
+
+    def values(self, points: Array, components: Indices) -> Array:
+        """f_i(x) for rows x of points."""
+        offset = points - self.centres[components]
+        # einsum without BLAS: a row's bits do not depend on the rows beside it
+        out: Array = 0.5 * np.einsum("bj,bj->b", np.einsum("bi,ij->bj", offset, self.A), offset)
+        return out
+
+    def F(self, x: Array) -> float:
+        """The mean of all f_i."""
+        offset = x - self.centre
+        return float(0.5 * offset @ self.A @ offset) + self._constant
+
+    def gradient(self, x: Array) -> Array:
+        """Of F."""
+        out: Array = self.A @ (x - self.centre)
+        return out
+
+    def component_gradient(self, x: Array, i: int) -> Array:
+        """Of f_i."""
+        out: Array = self.A @ (x - self.centres[i])
+        return out
+
+    def minimum_on(self, support: Indices) -> Array:
+        """The minimiser among vectors with this support."""
+        x = np.zeros(self.d)
+        right = (self.A @ self.centre)[support]
+        x[support] = np.linalg.lstsq(self.A[np.ix_(support, support)], right, rcond=None)[0]
+        return x
+
+    def optimum(self, k: int) -> tuple[Array, float]:
+        """The k-sparse optimum by enumeration: (theta*, F*)."""
+        return best_subset(self, k)
+
+
+def quadratic(
+    d: int = 20, k_true: int = 3, condition: float = 10.0, n: int = 1, spread: float = 0.0, seed: int = 0
+) -> Quadratic:
+    """Eigenvalues from 1/condition to 1, random eigenvectors, a k_true-sparse mean solution.
+
+    The components' own solutions differ from it by normal noise of size ``spread``.
+    """
+    check.count("d", d)
+    check.count("n", n)
+    check.count("k_true", k_true)
+    if k_true > d:
+        raise ValueError(f"k_true = {k_true} is larger than d = {d}")
+    if check.positive("condition", condition) < 1:
+        raise ValueError(f"condition must be at least 1, not {condition}")
+    rng = generator(seed)
+    basis, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    A = (basis * np.geomspace(1 / condition, 1.0, d)) @ basis.T
+    truth = np.zeros(d)
+    truth[rng.choice(d, k_true, replace=False)] = rng.choice([-1.0, 1.0], k_true) * (1 + rng.random(k_true))
+    noise = spread * rng.standard_normal((n, d))
+    return Quadratic((A + A.T) / 2, truth + noise - noise.mean(axis=0))

@@ -1,0 +1,169 @@
+"""The page of a report: one file that stands alone, on a screen, on a phone and on paper."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from zerothresh.reports.figures import Drawn
+from zerothresh.reports.tables import Table
+from zerothresh.reports.verdict import DEPENDS, FAILS, HOLDS, OPEN, Verdict
+
+
+@dataclass(frozen=True)
+class Section:
+    """An experiment on the page."""
+
+    name: str
+    title: str
+    words: Sequence[str]
+    figures: Sequence[Drawn]
+    tables: Sequence[Table]
+    colours: Mapping[str, str]
+
+
+def page(
+    title: str,
+    lead: Sequence[str],
+    found: Sequence[tuple[Verdict, Drawn]],
+    cases: Table | None,
+    sections: Sequence[Section],
+    notes: Sequence[str],
+    files: Sequence[str],
+    versions: str,
+) -> str:
+    """The whole page."""
+    links = [
+        *([("verdicts", "Verdicts")] if found else []),
+        *((section.name, section.title) for section in sections),
+        ("how", "How"),
+    ]
+    body = ["<nav>" + " ".join(f'<a href="#{name}">{html.escape(words)}</a>' for name, words in links) + "</nav>"]
+    body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in lead]
+    if found:
+        body.append('<h2 id="verdicts">Verdicts</h2>')
+        body += [_verdict(verdict, figure) for verdict, figure in found]
+    if cases is not None:
+        body.append(_table(cases, {}))
+    for section in sections:
+        body.append(f'<h2 id="{section.name}">{html.escape(section.title)}</h2>')
+        body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.words]
+        body += [_figure(figure) for figure in section.figures]
+        body += [_table(table, section.colours) for table in section.tables if table.rows]
+    body.append('<h2 id="how">How it was done</h2>\n<ul>')
+    body += [f"<li>{html.escape(note)}</li>" for note in notes]
+    body.append("</ul>")
+    named = ", ".join(f'<a href="{html.escape(name)}">{html.escape(name)}</a>' for name in files)
+    footer = f"In this folder: {named}.<br>Made with {html.escape(versions)}."
+    return _PAGE.format(title=html.escape(title), body="\n".join(body), footer=footer)
+
+
+_SIGNS = {HOLDS: "good", DEPENDS: "mixed", FAILS: "bad", OPEN: "open"}
+
+
+def _verdict(verdict: Verdict, figure: Drawn) -> str:
+    return (
+        f'<div class="verdict {_SIGNS[verdict.outcome]}"><p><strong>{html.escape(verdict.claim)}</strong> '
+        f'<span class="outcome">{verdict.outcome}</span></p>'
+        f'<p class="soft">{html.escape(verdict.source)} · {html.escape(verdict.tally)}</p>'
+        f"<p>{html.escape(verdict.evidence)}</p>"
+        f"<details><summary>every case</summary>{_figure(figure)}</details></div>"
+    )
+
+
+def _table(table: Table, chips: Mapping[str, str]) -> str:
+    def cell(text: str) -> str:
+        chip = f'<span class="chip" style="background:{chips[text]}"></span>' if text in chips else ""
+        return f"<td>{chip}{html.escape(text)}</td>"
+
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.header)
+    rows = "\n".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in table.rows)
+    inner = (
+        f'<div class="wide" tabindex="0"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
+        "</table></div>"
+        f'<p class="soft">{html.escape(table.note)} <a href="{table.name}.csv">CSV</a>, '
+        f'<a href="{table.name}.tex">LaTeX</a></p>'
+    )
+    title = html.escape(table.title)
+    return f"<details><summary>{title}</summary>{inner}</details>" if table.folded else f"<h3>{title}</h3>\n{inner}"
+
+
+def _figure(figure: Drawn) -> str:
+    source = base64.b64encode(figure.svg).decode()
+    name, kind = html.escape(figure.name), "wide columns" if figure.wide else "wide"
+    image = f'<img src="data:image/svg+xml;base64,{source}" alt="{html.escape(figure.alt)}">'
+    return (
+        f'<figure id="figure-{name}"><div class="{kind}" tabindex="0">{image}</div>'
+        f"<figcaption><strong>{html.escape(figure.title)}.</strong> {html.escape(figure.caption)} "
+        f'<a href="{name}.png">PNG</a>, <a href="{name}.pdf">PDF</a></figcaption></figure>'
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>
+:root {{ --ink: #1d2430; --soft: #5a6475; --paper: #fff; --line: #d8dde6; --band: #f4f6f9; --link: #0b5cad;
+  --good: #1a7f4b; --mixed: #9a6700; --bad: #b3261e; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --ink: #e6e9ef; --soft: #a3acbb; --paper: #14181f; --line: #333b48; --band: #1c222b; --link: #7db7f5;
+    --good: #57c98a; --mixed: #e0b050; --bad: #ff8a80; }}
+}}
+* {{ box-sizing: border-box; }}
+body {{ margin: 0 auto; max-width: 64rem; padding: 1.5rem 1rem 3rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }}
+a {{ color: var(--link); }}
+nav a {{ margin-right: 1rem; }}
+h1 {{ font-size: 1.6rem; line-height: 1.25; margin: 0 0 .75rem; }}
+h2 {{ font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .5rem; border-top: 1px solid var(--line); }}
+h3 {{ font-size: 1.05rem; margin: 1.75rem 0 .5rem; }}
+figure {{ margin: 1.5rem 0; }}
+/* The figures' colours are made for white: they keep it in the dark. */
+figure img {{ display: block; width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
+  border-radius: .5rem; }}
+figcaption, footer, .soft {{ color: var(--soft); font-size: .9rem; }}
+figcaption {{ margin-top: .4rem; }}
+.verdict {{ border-left: .3rem solid var(--line); background: var(--band); padding: .5rem .9rem; margin: .7rem 0; }}
+.verdict p {{ margin: .2rem 0; }}
+.verdict.good {{ border-color: var(--good); }} .good .outcome {{ color: var(--good); }}
+.verdict.mixed {{ border-color: var(--mixed); }} .mixed .outcome {{ color: var(--mixed); }}
+.verdict.bad {{ border-color: var(--bad); }} .bad .outcome {{ color: var(--bad); }}
+.outcome {{ font-weight: 700; white-space: nowrap; border: 1px solid; border-radius: 1rem; padding: 0 .6rem;
+  font-size: .85rem; }}
+.columns img {{ min-width: 44rem; }}
+.wide {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .88rem; }}
+th, td {{ padding: .3rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }}
+th:nth-child(-n+2), td:nth-child(-n+2) {{ text-align: left; }}
+thead th {{ color: var(--soft); font-weight: 600; }}
+details {{ margin: 1.25rem 0; }} summary {{ cursor: pointer; font-weight: 600; }}
+.chip {{ display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .5em;
+  border: 1px solid var(--soft); print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
+li {{ margin: .3rem 0; }}
+@media print {{
+  :root {{ --ink: #000; --soft: #444; --paper: #fff; --line: #bbb; --band: #fff; }}
+  body {{ max-width: none; padding: 0; font-size: 10pt; }}
+  nav {{ display: none; }}
+  details::details-content {{ content-visibility: visible; }} /* closed ones are printed too */
+  .columns img {{ min-width: 0; }}
+  figure, tr, .verdict {{ break-inside: avoid; }}
+  h2, h3 {{ break-after: avoid; }}
+  .wide {{ overflow: visible; }}
+  table {{ font-size: 7.5pt; }} th, td {{ padding: .15rem .3rem; white-space: normal; }}
+}}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+<footer><p>{footer}</p></footer>
+</body>
+</html>
+"""

@@ -1,0 +1,1 @@
+"""The paper's few-pixel attacks on CIFAR-10."""

@@ -1,0 +1,334 @@
+"""The paper's attacks on CIFAR-10 (Section 5 and the appendix), with its settings, and what it takes to judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.attack import Classifier, FewPixel, Universal, wrap
+from zerothresh.attack.images import Stack, stack
+from zerothresh.attack.scores import loss
+from zerothresh.basics import check
+from zerothresh.comparison.cell import Cell, Outcome, Subject
+from zerothresh.comparison.work import Done, run_cells
+from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS, load_cifar10, load_cifar10_paper
+from zerothresh.datasets.tables import Table
+from zerothresh.methods.registry import make
+from zerothresh.reproduce.ridge.experiments import BESIDE, FIGURE
+from zerothresh.rounds.estimator import Estimator
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+K, M, BUDGET = 60, 10, 600
+CROWD = 1000  # training images that a perturbation for all test images of a class is tried on
+ETAS = (0.001, 0.005, 0.01, 0.05)
+# The letter of eq. (3), s2 = d: each component has random directions of its own.
+PAPER = Estimator(q=10, mu=1e-3, directions="sphere", common=False)
+BEST = "best"
+
+# What the paper prints under its pictures. Its bold "plane" (SARAH-SZHT) and "bird" (FGZOHT) are right labels.
+PRINTED = {
+    "airplane": {
+        "FGZOHT": "plane plane plane ship deer plane plane plane ship truck",
+        "SZOHT": "plane plane plane plane deer plane bird bird ship truck",
+        "VR-SZHT": "plane plane auto plane ship plane plane plane ship truck",
+        "SAGA-SZHT": "plane frog plane plane deer plane plane plane ship ship",
+        "SARAH-SZHT": "plane plane auto ship ship plane bird plane frog truck",
+    },
+    "ship": {
+        "FGZOHT": "ship frog ship ship ship ship ship ship ship ship",
+        "SZOHT": "ship frog ship deer ship deer ship ship ship plane",
+        "VR-SZHT": "ship frog truck plane ship ship ship ship ship auto",
+        "SAGA-SZHT": "ship frog truck ship plane deer ship ship ship ship",
+        "SARAH-SZHT": "ship frog auto auto ship ship ship ship ship ship",
+    },
+    "bird": {
+        "FGZOHT": "frog bird deer dog deer bird bird deer frog bird",
+        "SZOHT": "frog bird bird bird bird bird bird ship bird bird",
+        "VR-SZHT": "frog bird bird bird bird frog bird ship bird bird",
+        "SAGA-SZHT": "frog bird deer dog bird bird cat deer frog bird",
+        "SARAH-SZHT": "frog bird frog bird bird frog bird bird frog bird",
+    },
+    "dog": {
+        "FGZOHT": "bird dog deer dog dog cat cat cat dog dog",
+        "SZOHT": "frog dog bird dog dog cat dog cat dog dog",
+        "VR-SZHT": "dog dog bird dog dog horse dog dog dog dog",
+        "SAGA-SZHT": "dog dog dog dog dog horse dog cat dog dog",
+        "SARAH-SZHT": "deer dog dog frog dog cat frog dog dog dog",
+    },
+}
+LABELS = (*FIGURE, *BESIDE, "auto", BEST)
+REDUCED = ("VR-SZHT", "SAGA-SZHT", "SARAH-SZHT")
+
+
+def method_of(label: str, eta: float, held: Stack) -> Any:
+    """A method of the table; `auto` and the best attack have no learning rate."""
+    if label == BEST:
+        return FewPixel(held.grid)
+    if label == "auto":
+        return make("auto")
+    return {**FIGURE, **BESIDE}[label](eta, M)
+
+
+def etas_of(label: str) -> tuple[float, ...]:
+    """The learning rates that are tried; 0 where there is none."""
+    return (0.0,) if label in ("auto", BEST) else ETAS
+
+
+def small_net() -> Classifier:
+    """The net that comes with the package."""
+    with as_file(files("zerothresh") / "attack" / "nets" / "cifar10_small.onnx") as path:
+        return wrap(path)
+
+
+class Watched(Universal):
+    """An attack whose F is told for the curves, uncounted."""
+
+    def F(self, theta: Array) -> float:
+        """The mean loss."""
+        return float(self.values(np.broadcast_to(theta, (self.n, self.d)), np.arange(self.n)).mean())
+
+
+@dataclass(frozen=True)
+class Victims:
+    """The ten images of a class, the net, and, if CIFAR-10 is at hand, all others of the class that it gets right."""
+
+    name: str
+    stack: Stack
+    labels: Labels
+    ids: Labels
+    before: Labels  # what the net says of them as they are
+    classifier: Classifier
+    others: Stack | None = None  # rightly classified test images of the class that are not among the ten
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Which the net gets right as they are."""
+        return np.asarray(self.before == self.labels)
+
+    def problem(self, *, watched: bool = False) -> Universal:
+        """All ten, as in the paper: those that are wrong as they are have the loss 0 at the start."""
+        kind = Watched if watched else Universal
+        return kind(self.classifier, self.stack, self.labels)
+
+
+def victims(name: str, cifar10: Path | None = None, classifier: Classifier | None = None) -> Victims:
+    """The images of a class."""
+    check.one_of("the class", name, PAPER_IDS)
+    net = small_net() if classifier is None else classifier
+    table = load_cifar10_paper(name)
+    images, labels, ids = (np.asarray(table[part]) for part in ("data", "target", "ids"))
+    held = _stack(images, net)
+    whole = Universal(net, held, labels)
+    before = whole.predictions(np.zeros(held.d))
+    others = None
+    if cifar10 is not None:
+        more, numbers = _rights(load_cifar10(cifar10), Victims(name, held, labels, ids, before, net))
+        others = replace(more, flat=more.flat[~np.isin(numbers, ids)])
+    return Victims(name, held, labels, ids, before, net, others)
+
+
+def _stack(pixels: NDArray[Any], net: Classifier) -> Stack:
+    return stack(pixels.astype(np.float32) / 255 - 0.5, net, layout="NHWC", bounds=(-0.5, 0.5))
+
+
+def crowd(of: Victims, cifar10: Path) -> Victims:
+    """All test images of the class that the net gets right, and as others up to 1,000 training images of it."""
+    test, train = (_rights(load_cifar10(cifar10, split=split), of) for split in ("test", "train"))
+    (shown, ids), (more, _) = test, train
+    labels = np.full(len(ids), CLASSES.index(of.name))
+    return replace(of, stack=shown, labels=labels, ids=ids, before=labels, others=replace(more, flat=more.flat[:CROWD]))
+
+
+def _rights(table: Table, of: Victims) -> tuple[Stack, Labels]:
+    """The images of the class that the net gets right, and their numbers."""
+    label = CLASSES.index(of.name)
+    chosen = np.flatnonzero(np.asarray(table["target"]) == label)
+    held = _stack(np.asarray(table["data"])[chosen], of.classifier)
+    told = Universal(of.classifier, held, np.full(held.n, label)).predictions(np.zeros(held.d))
+    return replace(held, flat=held.flat[told == label]), np.asarray(table["ids"])[chosen][told == label]
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a perturbation does to the images it was made for, and to others of the class."""
+
+    theta: Array
+    after: Labels
+    fooled: NDArray[np.bool_]
+    rate: float
+    loss: float
+    transfer: float  # the share of the other images that it fools too; NaN if there are none at hand
+    queries: int
+
+    @property
+    def channels(self) -> int:
+        """Coordinates that are not 0."""
+        return int(np.count_nonzero(self.theta))
+
+    @property
+    def l2(self) -> float:
+        """The length, before anything is clipped."""
+        return float(np.linalg.norm(self.theta))
+
+
+def score(of: Victims, outcome: Outcome, budget: int) -> Score:
+    """Diagnosis at the last iterate, and hold it against what was promised."""
+    if np.count_nonzero(outcome.x) > K or outcome.nfev > budget:
+        raise RuntimeError(f"{np.count_nonzero(outcome.x)} non-zeros and {outcome.nfev} queries break the promise")
+    problem = of.problem()
+    images = problem.attacked(outcome.x[None], np.arange(problem.n))
+    low, high = of.stack.bounds
+    if images.min() < low or images.max() > high:
+        raise RuntimeError("an attacked image leaves the value range")
+    scores = of.classifier(images)
+    after = np.asarray(scores.argmax(axis=1))
+    fooled = of.right & (after != of.labels)
+    rate = float(fooled.sum() / max(1, of.right.sum()))
+    transfer = float("nan")
+    if of.others is not None and of.others.n:
+        label = np.full(of.others.n, CLASSES.index(of.name))
+        transfer = float((Universal(of.classifier, of.others, label).predictions(outcome.x) != label).mean())
+    mean = float(loss(scores, of.labels)[of.right].mean())
+    return Score(outcome.x, after, fooled, rate, mean, transfer, outcome.nfev)
+
+
+@dataclass
+class Entry:
+    """A method on a class: its grid, the run as in the paper, and the runs with more care, by budget."""
+
+    label: str
+    eta: float
+    outcome: Outcome
+    score: Score
+    more: dict[int, list[Score]] = field(default_factory=dict)
+    crowd: dict[int, list[Score]] = field(default_factory=dict)  # the same for all test images of the class
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many runs of which budget choose and judge."""
+
+    names: tuple[str, ...]
+    seed: int
+    choosing: int  # runs that choose eta for the careful part
+    judging: dict[int, int]  # budget: fresh runs
+    crowded: dict[int, int]  # budget: runs on all test images of the class
+    cifar10: Path | None = None
+    quick: bool = False
+
+    @property
+    def runs(self) -> int:
+        """How many runs it takes."""
+        return len(self.names) * sum(count for _, count in self._parts())
+
+    @property
+    def queries(self) -> int:
+        """How many queries they may make."""
+        return len(self.names) * sum(budget * count for budget, count in self._parts())
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """Budgets and runs of them, a class."""
+        grid = sum(len(etas_of(label)) for label in LABELS) * (1 + self.choosing)
+        fresh = [*self.judging.items(), *self.crowded.items()]
+        return [(BUDGET, grid), *((budget, len(LABELS) * count) for budget, count in fresh)]
+
+
+def plan_of(names: Sequence[str], *, quick: bool, seed: int, cifar10: Path | None) -> Plan:
+    """The whole experiment, or a look at it."""
+    judging = {BUDGET: 5} if quick else {BUDGET: 20, 10 * BUDGET: 10, 100 * BUDGET: 3}
+    crowded = {} if quick or cifar10 is None else {100 * BUDGET: 3}
+    return Plan(tuple(names), check.count("seed", seed, low=0), 1 if quick else 4, judging, crowded, cifar10, quick)
+
+
+@dataclass(frozen=True)
+class Attacks:
+    """A class that has been attacked by all methods."""
+
+    victims: Victims
+    entries: tuple[Entry, ...]
+    crowd: Victims | None = None
+
+    def entry(self, label: str) -> Entry:
+        """Of a method."""
+        return next(entry for entry in self.entries if entry.label == label)
+
+    @cached_property
+    def queries(self) -> int:
+        """Images that the net was asked for, by its own counter: search, curves and looks together."""
+        return self.victims.classifier.queries
+
+
+def run(plan: Plan, name: str, *, jobs: int, folder: Path | None, done: Done | None = None) -> Attacks:
+    """All runs of a class: the grid of the paper's run, the runs that choose with more care, and the fresh ones."""
+    of = victims(name, plan.cifar10)
+    plain, watched = Subject.of(of.problem()), Subject.of(of.problem(watched=True))
+    box = (-of.stack.width, of.stack.width)
+    subjects = {"watched": watched, "plain": plain}
+    everybody = crowd(of, plan.cifar10) if plan.crowded and plan.cifar10 is not None else None
+    if everybody is not None:
+        subjects["crowd"] = Subject.of(everybody.problem())
+    subjects |= {f"{kind} box": replace(subject, bounds=box) for kind, subject in subjects.items()}
+
+    def cell(label: str, eta: float, budget: int, seed: int, kind: str) -> Cell:
+        subject = f"{kind} box" if label == BEST else kind
+        return Cell(f"{name} {label}", method_of(label, eta, of.stack), PAPER, K, budget, subject, seed)
+
+    def outcomes(cells: list[Cell]) -> list[Outcome]:
+        return run_cells(subjects, cells, jobs=jobs, folder=folder, done=done)
+
+    seeds = [plan.seed + place for place in range(1 + plan.choosing)]  # the first is the paper's single run
+    tried = [(label, eta, seed) for label in LABELS for eta in etas_of(label) for seed in seeds]
+    grid = dict(
+        zip(tried, outcomes([cell(label, eta, BUDGET, seed, "watched") for label, eta, seed in tried]), strict=True)
+    )
+
+    def lowest(label: str, eta: float, some: Sequence[int]) -> float:
+        return float(np.mean([np.nanmin(grid[label, eta, seed].trace.fun, initial=np.inf) for seed in some]))
+
+    entries, careful = [], {}
+    for label in LABELS:
+        eta = min(etas_of(label), key=lambda eta, label=label: lowest(label, eta, seeds[:1]))  # type: ignore[misc]
+        careful[label] = min(etas_of(label), key=lambda eta, label=label: lowest(label, eta, seeds[1:]))  # type: ignore[misc]
+        outcome = grid[label, eta, seeds[0]]
+        entries.append(Entry(label, eta, outcome, score(of, outcome, BUDGET)))
+
+    def fresh(kind: str, whom: Victims, counts: dict[int, int]) -> Iterator[tuple[str, int, Score]]:
+        wanted = [
+            (label, budget, 1000 * (plan.seed + 1) + place)
+            for budget, count in counts.items()
+            for label in LABELS
+            for place in range(count)
+        ]
+        judged = outcomes([cell(label, careful[label], budget, seed, kind) for label, budget, seed in wanted])
+        for (label, budget, _), outcome in zip(wanted, judged, strict=True):
+            yield label, budget, score(whom, outcome, budget)
+
+    made = {entry.label: entry for entry in entries}
+    for label, budget, found in fresh("plain", of, plan.judging):
+        made[label].more.setdefault(budget, []).append(found)
+    if everybody is not None:
+        for label, budget, found in fresh("crowd", everybody, plan.crowded):
+            made[label].crowd.setdefault(budget, []).append(found)
+    return Attacks(of, tuple(entries), everybody)
+
+
+def identity(plan: Plan) -> dict[str, Any]:
+    """What must be the same for a folder to go on."""
+    from zerothresh.version import __version__
+
+    return {
+        "experiments": [f"attack {name}" for name in plan.names],
+        "quick": plan.quick,
+        "seed": plan.seed,
+        "others": plan.cifar10 is not None,
+        "version": __version__,
+    }

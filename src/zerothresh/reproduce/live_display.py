@@ -1,0 +1,151 @@
+"""The live display of an experiment: the whole grid, the best learning rate so far, the time left; or a bar."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from zerothresh.comparison.cell import Cell, Outcome
+from zerothresh.reproduce.ridge.protocol import Experiment, Place
+
+
+class Grid:
+    """A table of panels and methods on a terminal, a few plain lines elsewhere.
+
+    A field tells how many runs are done and the best learning rate so far.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        from rich.console import Console
+
+        self.experiment = experiment
+        self.total, self.count = experiment.runs, 0
+        self.ran, self.spent, self.last = 0, 0.0, time.monotonic()
+        self.shown = self.last
+        self.wanted: dict[str, int] = {}
+        self.choose: dict[str, set[Place]] = {}  # by which runs a learning rate is called the best so far
+        for race in experiment.races:
+            name = f"{race.entry.panel} {race.entry.name}"
+            self.choose.setdefault(name, set(race.protocol.choose))
+            self.wanted[name] = self.wanted.get(name, 0) + experiment.runs_of(race)
+        self.done_by: dict[str, int] = dict.fromkeys(self.wanted, 0)
+        self.ends: dict[str, dict[float, list[float]]] = {name: {} for name in self.wanted}
+        self.console = Console(stderr=True)
+        self.live: Any = None
+
+    def __enter__(self) -> Grid:
+        if self.console.is_terminal:
+            from rich.live import Live
+
+            self.live = Live(self._table(), console=self.console, transient=True, refresh_per_second=4)
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
+        """Take note of a run; one of an earlier session tells nothing of the time left."""
+        self.count += 1
+        now = time.monotonic()
+        if ran:
+            self.ran, self.spent = self.ran + 1, self.spent + now - self.last
+        self.last = now
+        self.done_by[cell.label] += 1
+        if (cell.subject, cell.seed) in self.choose[cell.label]:
+            eta = float(getattr(cell.method, "eta", float("nan")))
+            self.ends[cell.label].setdefault(eta, []).append(outcome.end)
+        if self.live is not None:
+            if now - self.shown > 0.25 or self.count == self.total:
+                self.shown = now
+                self.live.update(self._table())
+        elif now - self.shown > 15 or self.count == self.total:
+            self.shown = now
+            print(
+                f"{self.experiment.name}: {self.count} of {self.total} runs{self._left()}", file=sys.stderr, flush=True
+            )
+
+    def _left(self) -> str:
+        if self.ran < 10 or self.count == self.total:
+            return ""
+        seconds = self.spent / self.ran * (self.total - self.count)
+        return f", about {seconds / 60:.0f} min left" if seconds > 90 else f", about {seconds:.0f} s left"
+
+    def _field(self, name: str) -> str:
+        if name not in self.wanted:
+            return ""
+        done, wanted = self.done_by[name], self.wanted[name]
+        if not self.ends[name]:
+            return "·"
+        means = {eta: sum(ends) / len(ends) for eta, ends in self.ends[name].items()}
+        best = f"{min(means, key=lambda eta: means[eta]):g}"
+        return best if done == wanted else f"{best} {100 * done // wanted}%"
+
+    def _table(self) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        plain = [race.entry for race in self.experiment.races if not race.entry.switch]
+        labels = list(dict.fromkeys(entry.label for entry in plain))
+        table = Table(box=None, pad_edge=False, title=f"{self.experiment.title}: best η so far", title_justify="left")
+        table.add_column("panel", no_wrap=True)
+        for label in labels:
+            table.add_column(label.removesuffix("-SZHT"), justify="right", no_wrap=True)
+        for panel in dict.fromkeys(entry.panel for entry in plain):
+            table.add_row(str(panel), *(self._field(f"{panel} {label}") for label in labels))
+        switched = [name for name in self.wanted if name not in {f"{e.panel} {e.name}" for e in plain}]
+        rest = sum(self.done_by[name] for name in switched)
+        if switched:
+            table.add_row("switches", f"{rest} of {sum(self.wanted[name] for name in switched)}")
+        bar = ProgressBar(total=self.total, completed=self.count, width=40)
+        return Group(table, bar, Text(f"{self.count} of {self.total} runs{self._left()}"))
+
+
+class Bar:
+    """A progress bar over runs of different lengths, by their budgets; plain lines now and then elsewhere."""
+
+    def __init__(self, title: str, runs: int, queries: int) -> None:
+        from rich.console import Console
+
+        self.title, self.runs, self.queries = title, runs, queries
+        self.count = self.past = self.ran = 0
+        self.begun = self.shown = time.monotonic()
+        self.console = Console(stderr=True)
+        self.live: Any = None
+
+    def __enter__(self) -> Bar:
+        if self.console.is_terminal:
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}")
+            self.live = Progress(*columns, console=self.console, transient=True)
+            self.task = self.live.add_task(self.title, total=self.queries, words="")
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
+        """Take note of a run; one of an earlier session tells nothing of the time left."""
+        self.count += 1
+        self.past += cell.budget
+        self.ran += cell.budget if ran else 0
+        now, words = time.monotonic(), f"{self.count} of {self.runs} runs{self._left()}"
+        if self.live is not None:
+            self.live.update(self.task, completed=self.past, words=words)
+        elif now - self.shown > 15 or self.count == self.runs:
+            self.shown = now
+            print(f"{self.title}: {words}", file=sys.stderr, flush=True)
+
+    def _left(self) -> str:
+        seconds = time.monotonic() - self.begun
+        if not self.ran or seconds < 5 or self.count == self.runs:
+            return ""
+        left = seconds / self.ran * (self.queries - self.past)
+        return f", about {left / 60:.0f} min left" if left > 90 else f", about {left:.0f} s left"

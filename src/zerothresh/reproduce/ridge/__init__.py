@@ -1,0 +1,1 @@
+"""The paper's ridge regression experiments."""

@@ -1,0 +1,355 @@
+"""The paper's claims, each a few lines: where it is looked at, and what is compared there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.comparison.summary import difference, median, ratio
+from zerothresh.reports.verdict import Case, Verdict, clear, verdict_of
+from zerothresh.reproduce.ridge.experiments import FIGURED
+from zerothresh.reproduce.ridge.protocol import Panel
+from zerothresh.reproduce.ridge.study import Measures, Raced, Study
+
+Array = NDArray[np.float64]
+
+REDUCED = ("VR-SZHT", "SAGA-SZHT", "SARAH-SZHT")
+CONVERGED = 1e-2  # of F(0) - F*: an own-support error below it is called converged
+FAR = 0.1  # of F(0) - F*: what every method reaches
+ORDERS = 100.0  # a ratio that is called orders of magnitude
+
+
+def verdicts(studies: Sequence[Study]) -> list[Verdict]:
+    """All that the studies have data for."""
+    claims: Sequence[Callable[[Sequence[Study]], Verdict | None]] = (
+        lower_by_the_mean,
+        lower_on_their_support,
+        cheaper_than_the_full_gradient,
+        lower_for_larger_k,
+        smoother_for_larger_k,
+        sarah_better_with_more_directions,
+        more_directions_cost_more,
+        sarah_on_real_data,
+        any_number_of_directions,
+        the_floor_depends_on_q,
+        a_block_lowers_the_floor,
+        sarah_needs_shared_directions,
+        supports_of_szoht_and_fgzoht,
+    )
+    return [verdict for claim in claims if (verdict := claim(studies)) is not None]
+
+
+# Where to look.
+
+
+def _panels(studies: Sequence[Study], labels: Sequence[str]) -> Iterator[tuple[Study, Panel, str, str]]:
+    """Study, panel, method, and the group: the experiment, but the paper's own figure apart."""
+    for study in studies:
+        for panel in study.experiment.panels:
+            own = study.experiment.name == "ridge" and panel == FIGURED
+            group = f"{study.experiment.name}{f' at {panel}, the figure of Section 5' if own else ''}"
+            for label in labels:
+                yield study, panel, label, group
+
+
+def _both(study: Study, panel: Panel, one: str, other: str) -> tuple[Measures, Measures] | None:
+    first, second = study.measures(one, panel), study.measures(other, panel)
+    return None if first is None or second is None else (first, second)
+
+
+def _ends(study: Study, what: str) -> Iterator[tuple[Panel, Panel]]:
+    """Panels that differ only in k (or in q), the smallest and the largest."""
+    other = "q" if what == "k" else "k"
+    for fixed in sorted({getattr(panel, other) for panel in study.experiment.panels}):
+        row = [panel for panel in study.experiment.panels if getattr(panel, other) == fixed]
+        row.sort(key=lambda panel: int(getattr(panel, what)))
+        if len(row) > 1:
+            yield row[0], row[-1]
+
+
+def _across(studies: Sequence[Study], what: str) -> Iterator[tuple[Study, str, Measures, Measures]]:
+    """Study, method, and its measures at the smallest and the largest k (or q)."""
+    for study in studies:
+        for small, large in _ends(study, what):
+            for label in study.labels():
+                one, other = study.measures(label, small), study.measures(label, large)
+                if one is not None and other is not None:
+                    yield study, label, one, other
+
+
+def _judged(studies: Sequence[Study], label: str | None = None, switch: str = "") -> Iterator[tuple[Study, Raced]]:
+    """Races with fresh runs."""
+    for study in studies:
+        for raced in study.raced:
+            entry = raced.race.entry
+            if raced.judged and entry.switch == switch and label in (None, entry.label):
+                yield study, raced
+
+
+# The paper's claims.
+
+
+def lower_by_the_mean(studies: Sequence[Study]) -> Verdict | None:
+    """By the paper's measure, the mean of F at the end."""
+    cases = []
+    for study, panel, label, group in _panels(studies, REDUCED):
+        if (pair := _both(study, panel, "SZOHT", label)) is not None:
+            found = difference(pair[0].gap / pair[0].start, pair[1].gap / pair[1].start)
+            cases.append(Case(f"{study.experiment.name}, {panel}, {label}", found, clear(found, 0.0), group))
+    return verdict_of(
+        "lower-mean",
+        "Variance-reduced methods reach lower values than SZOHT, by the mean of F at the end",
+        "paper, Section 5",
+        "SZOHT's (F - F*) / (F(0) - F*) at the end less the other's, the mean over runs (above 0: the other is lower)",
+        cases,
+        0.0,
+    )
+
+
+def lower_on_their_support(studies: Sequence[Study]) -> Verdict | None:
+    """By the own-support error, which wrong supports do not drown."""
+    cases = []
+    for study, panel, label, group in _panels(studies, REDUCED):
+        if (pair := _both(study, panel, "SZOHT", label)) is not None:
+            found = ratio(pair[0].own, pair[1].own)
+            cases.append(Case(f"{study.experiment.name}, {panel}, {label}", found, clear(found), group))
+    return verdict_of(
+        "lower-own",
+        "Variance-reduced methods reach lower values than SZOHT, on the support that they end with",
+        "paper, Section 5, by our measure",
+        "SZOHT's own-support error over the other's, the median over runs (above 1: the other is lower)",
+        cases,
+    )
+
+
+def cheaper_than_the_full_gradient(studies: Sequence[Study]) -> Verdict | None:
+    """Calls until the level where SZOHT ends."""
+    cases = []
+    for study, panel, label, _ in _panels(studies, REDUCED):
+        pair, plain = _both(study, panel, "FGZOHT", label), study.measures("SZOHT", panel)
+        if pair is None or plain is None:
+            continue
+        level = float(np.median(plain.relative))
+        found = ratio(pair[0].calls_to(level), pair[1].calls_to(level))
+        name = f"{study.experiment.name}, {panel}, {label}"
+        cases.append(Case(name, found, clear(found), f"{study.experiment.name} at q={panel.q}"))
+    return verdict_of(
+        "cheaper",
+        "Variance-reduced methods are cheaper than FGZOHT",
+        "paper, Section 5",
+        "FGZOHT's #IZO until the own-support error where SZOHT ends, over the other's, the median over runs (above 1: "
+        "the other is cheaper)",
+        cases,
+        split=True,
+    )
+
+
+def lower_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
+    """F itself, not F - F*."""
+    cases = []
+    for study, label, one, other in _across(studies, "k"):
+        found = difference(one.end / one.start, other.end / one.start)
+        cases.append(
+            Case(f"{study.experiment.name}, q={one.panel.q}, {label}", found, clear(found, 0.0), study.experiment.name)
+        )
+    return verdict_of(
+        "larger-k",
+        "Larger k gives lower values",
+        "paper, appendix",
+        "F at the end for the smallest k less that for the largest, over F(0) - F*, the mean over runs (above 0: the "
+        "larger k is lower)",
+        cases,
+        0.0,
+    )
+
+
+def smoother_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
+    """By how much F rises on its way down."""
+    cases = []
+    for study, label, one, other in _across(studies, "k"):
+        found = ratio(one.rises, other.rises)
+        name = f"{study.experiment.name}, q={one.panel.q}, {label}"
+        cases.append(Case(name, found, clear(found), f"{study.experiment.name}, {label}"))
+    return verdict_of(
+        "smoother-k",
+        "Larger k is more stable",
+        "paper, appendix",
+        "The sum of all rises of F along the curve over F(0) - F*, for the smallest k over that for the largest, the "
+        "median over runs (above 1: the larger k is smoother)",
+        cases,
+    )
+
+
+def sarah_better_with_more_directions(studies: Sequence[Study]) -> Verdict | None:
+    """SARAH-SZHT at the largest q against the smallest."""
+    cases = []
+    for study, label, one, other in _across(studies, "q"):
+        if label == "SARAH-SZHT":
+            found = ratio(one.own, other.own)
+            name = f"{study.experiment.name}, q={one.panel.q} over q={other.panel.q}"
+            cases.append(Case(f"{name}, k={one.panel.k}", found, clear(found), name))
+    return verdict_of(
+        "sarah-q",
+        "SARAH-SZHT converges better with more directions",
+        "paper, appendix",
+        "Its own-support error at the smaller q over that at the larger, the median over runs (above 1: more "
+        "directions are better)",
+        cases,
+    )
+
+
+def more_directions_cost_more(studies: Sequence[Study]) -> Verdict | None:
+    """Calls until a level that every method reaches."""
+    cases = []
+    for study, label, one, other in _across(studies, "q"):
+        found = ratio(other.calls_to(FAR), one.calls_to(FAR))
+        name = f"{study.experiment.name}, k={one.panel.k}, {label}"
+        cases.append(Case(name, found, clear(found), f"{study.experiment.name}, {label}"))
+    return verdict_of(
+        "cost-q",
+        "More directions cost more #IZO",
+        "paper, appendix",
+        f"#IZO until the own-support error is {FAR:g} of F(0) - F*, at the largest q over that at the smallest, the "
+        "median over runs (above 1: more directions cost more)",
+        cases,
+    )
+
+
+def sarah_on_real_data(studies: Sequence[Study]) -> Verdict | None:
+    """With shared and with independent directions: the paper does not say which it has."""
+    real = [study for study in studies if study.experiment.name != "ridge"]
+    cases = []
+    for switch in ("", "independent directions"):
+        for study in real:
+            for panel in study.experiment.panels:
+                measures = study.measures("SARAH-SZHT", panel, switch=switch)
+                if measures is not None:
+                    found, kind = median(measures.relative), switch or "shared directions"
+                    cases.append(Case(f"{study.experiment.name}, {panel}, {kind}", found, clear(found, FAR), kind))
+    return verdict_of(
+        "sarah-real",
+        "SARAH-SZHT has difficulties converging on real data",
+        "paper, appendix",
+        f"Its own-support error at the end over F(0) - F*, the median over runs (above {FAR:g}: difficulties)",
+        cases,
+        FAR,
+        split=True,
+    )
+
+
+def any_number_of_directions(studies: Sequence[Study]) -> Verdict | None:
+    """VR-SZHT for every q that was run."""
+    cases = []
+    for study, raced in _judged(studies, "VR-SZHT"):
+        measures, panel = raced.measures(fresh=True), raced.race.entry.panel
+        found = median(measures.relative)
+        says = clear(found, CONVERGED)
+        group = f"{study.experiment.name}, q={panel.q}"
+        cases.append(Case(f"{group}, k={panel.k}", found, None if says is None else not says, group))
+    if len({case.group for case in cases}) < 2:
+        return None  # one q tells nothing about any q
+    return verdict_of(
+        "any-q",
+        "VR-SZHT converges for any q",
+        "paper, Section 4, which allows a floor and asks for k > k*",
+        f"Its own-support error at the end over F(0) - F*, the median over runs (below {CONVERGED:g}: converged within "
+        "the budget, with the best η of the grid)",
+        cases,
+        CONVERGED,
+    )
+
+
+# What an earlier, rough study found.
+
+
+def the_floor_depends_on_q(studies: Sequence[Study]) -> Verdict | None:
+    """VR-SZHT and FGZOHT with few random directions against many."""
+    cases = []
+    for study in studies:
+        most = max(panel.q for panel in study.experiment.panels)
+        for _, raced in _judged([study]):
+            entry = raced.race.entry
+            many = study.measures(entry.label, Panel(entry.panel.k, most))
+            if entry.panel.q >= most / 10 or many is None or entry.label == "SZOHT":
+                continue
+            few = raced.measures(fresh=True)
+            found = ratio(*paired(few, many, "own"))
+            group = f"{study.experiment.name}, q={entry.panel.q} over q={most}"
+            cases.append(Case(f"{group}, {entry.label}", found, clear(found), group))
+    return verdict_of(
+        "floor-q",
+        "A floor that depends on q stays, with variance reduction and with the full gradient",
+        "rough study",
+        "The own-support error at the end with few directions over that with many, the median over runs (above 1: few "
+        "have the higher floor)",
+        cases,
+    )
+
+
+def a_block_lowers_the_floor(studies: Sequence[Study]) -> Verdict | None:
+    """An orthonormal block of q = d against random directions: as many, and the most that were tried."""
+    cases = []
+    for study, raced in _judged(studies, switch="orthonormal block"):
+        entry = raced.race.entry
+        for q in sorted({entry.panel.q, max(panel.q for panel in study.experiment.panels)}):
+            base = study.measures(entry.label, Panel(entry.panel.k, q))
+            if base is not None and q >= entry.panel.q:
+                found = ratio(*paired(base, raced.measures(fresh=True), "own"))
+                group = f"{study.experiment.name}, {entry.label}, q={q} random over q={entry.panel.q} orthonormal"
+                cases.append(Case(group, found, clear(found, ORDERS), group))
+    return verdict_of(
+        "block",
+        "An orthonormal block of q = d directions lowers the floor by orders of magnitude",
+        "rough study",
+        f"The own-support error at the end with random directions over that with the block, the median over runs "
+        f"(above {ORDERS:g}: orders of magnitude)",
+        cases,
+        ORDERS,
+    )
+
+
+def sarah_needs_shared_directions(studies: Sequence[Study]) -> Verdict | None:
+    """Independent against shared directions inside a difference."""
+    cases = []
+    for study, raced in _judged(studies, "SARAH-SZHT", "independent directions"):
+        base = study.measures("SARAH-SZHT", raced.race.entry.panel)
+        if base is not None:
+            found = ratio(*paired(raced.measures(fresh=True), base, "own"))
+            name = study.experiment.name
+            cases.append(Case(f"{name}, {raced.race.entry.panel}", found, clear(found), name))
+    return verdict_of(
+        "sarah-shared",
+        "SARAH-SZHT needs the same directions in both estimates of a difference",
+        "rough study",
+        "Its own-support error at the end with independent directions over that with shared ones, the median over runs "
+        "(above 1: shared ones are better)",
+        cases,
+    )
+
+
+def supports_of_szoht_and_fgzoht(studies: Sequence[Study]) -> Verdict | None:
+    """How often the best support is found, run for run."""
+    cases = []
+    for study in studies:
+        for panel in study.experiment.panels:
+            pair = _both(study, panel, "SZOHT", "FGZOHT")
+            if pair is not None and study.experiment.name == "ridge":  # real data have near ties among supports
+                found = difference(pair[0].right.astype(float), pair[1].right.astype(float))
+                cases.append(Case(f"{panel}", found, clear(found, 0.0), f"q={panel.q}"))
+    return verdict_of(
+        "supports",
+        "SZOHT finds the best support more often than FGZOHT",
+        "rough study",
+        "The share of runs that end with it, SZOHT's less FGZOHT's (above 0: SZOHT's is larger)",
+        cases,
+        0.0,
+    )
+
+
+def paired(one: Measures, other: Measures, what: str) -> tuple[Array, Array]:
+    """The numbers of the runs that both have made, by problem and seed."""
+    places = {place: at for at, place in enumerate(other.places)}
+    rows = [(at, places[place]) for at, place in enumerate(one.places) if place in places]
+    return getattr(one, what)[[a for a, _ in rows]], getattr(other, what)[[b for _, b in rows]]

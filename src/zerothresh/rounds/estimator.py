@@ -1,0 +1,99 @@
+"""How a gradient is estimated from function values: the settings of eq. (3)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
+from zerothresh.sampling.directions import FAMILIES
+
+_SMALLEST = 1e-250  # scales below this have no room for d / (q mu) in floating point
+
+
+@dataclass(frozen=True)
+class Estimator:
+    r"""The zeroth-order gradient estimate of eq. (3), from q directions:
+
+    .. math:: \hat\nabla f(\theta) = \frac{d}{q\mu} \sum_{l=1}^q (f(\theta + \mu u_l) - f(\theta)) u_l
+
+    Arguments
+    ---------
+    q: number of directions. An estimate costs q + 1 calls (forward) or 2q (central).
+    mu: smoothing radius, the length of a step; as small as the noise of the function allows.
+    s2: size of the random support of a direction, at most d; None: d.
+    difference: "forward" (the paper's) or "central".
+    directions: "orthogonal" (default), "sphere" (the paper's), "gaussian" (which are not normalised),
+        "rademacher" or "coordinate".
+    shared: use the same directions for the two estimates inside a difference of VR-SZHT or
+        SARAH-SZHT. The paper does not say; with independent ones the difference does not vanish as
+        the two points meet.
+    common: use the same directions for all components of a round; False draws afresh for each
+        component, the paper's letter.
+
+    >>> Estimator(q=20, mu=1e-4, directions="sphere").calls
+    21
+    """
+
+    q: int = 10
+    mu: float = 1e-3
+    s2: int | None = None
+    difference: str = "forward"
+    directions: str = "orthogonal"
+    shared: bool = True
+    common: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", check.count("q", self.q, what=" (directions an estimate)"))
+        object.__setattr__(self, "mu", check.positive("mu", self.mu, what=" (the smoothing radius)"))
+        if self.s2 is not None:
+            what = " (the size of a direction's support)"
+            object.__setattr__(self, "s2", check.count("s2", self.s2, what=what))
+        check.one_of("difference", self.difference, ("forward", "central"))
+        check.one_of("directions", self.directions, FAMILIES)
+        for name in ("shared", "common"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
+        if self.directions == "coordinate" and self.s2 not in (None, 1):
+            raise ValueError(
+                f"s2 = {self.s2} does not fit directions='coordinate', whose supports have size 1: "
+                "leave s2 out, or take another family"
+            )
+
+    @cached_property
+    def calls(self) -> int:
+        """Calls of f_i that one estimate costs."""
+        return self.q + 1 if self.difference == "forward" else 2 * self.q
+
+    def support_size(self, d: int) -> int:
+        """s2, checked against the dimension."""
+        if self.s2 is not None and self.s2 > d:
+            raise ValueError(f"s2 = {self.s2} is larger than the dimension d = {d}: take s2 from 1 to {d}")
+        return d if self.s2 is None else self.s2
+
+    def largest_scale(self, d: int) -> float:
+        """The largest |theta_j| beside which a step of mu still shows in floating point."""
+        typical = 1.0 if self.directions == "coordinate" else self.support_size(d) ** -0.5
+        return self.mu * typical / float(np.finfo(float).eps)
+
+    def check_start(self, theta: Array) -> None:
+        """Refuse a mu that is lost in rounding beside theta; warn of directions that tie."""
+        d = theta.size
+        scale, largest = self.largest_scale(d), float(np.max(np.abs(theta), initial=0.0))
+        if largest >= scale or scale < _SMALLEST:
+            needed = max(4 * self.mu * largest / scale, self.mu * _SMALLEST / scale)
+            raise ValueError(
+                f"mu = {self.mu:g} is so small that theta + mu u = theta in floating point (the largest "
+                f"|theta_j| is {largest:g}): take mu of at least {needed:.1g}, better 1e-4 of theta's scale"
+            )
+        if self.directions == "rademacher" and self.q < np.log2(d):
+            warnings.warn(
+                f"with q = {self.q} rademacher directions at d = {d}, many coordinates of an estimate are "
+                f"equal in size, and ties go to the lowest index: take q well above {np.log2(d):.0f}, or "
+                "directions='orthogonal'",
+                stacklevel=2,
+            )

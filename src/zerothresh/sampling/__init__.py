@@ -1,0 +1,1 @@
+"""Randomness: Philox, the families of directions, and the compiled loops under them."""

@@ -1,0 +1,1 @@
+"""One run as a state machine that knows nothing of files."""

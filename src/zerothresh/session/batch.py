@@ -1,0 +1,113 @@
+"""A round that waits for its values, and the batches of points that are handed out for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.rounds.plan import Plan
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class OpenRound:
+    """The values of a round, as far as they have come."""
+
+    def __init__(self, owner: Any, plan: Plan) -> None:
+        self.owner, self.plan = owner, plan
+        self.told = 0
+        self.values: Array = np.empty(0)
+        self._known: NDArray[np.bool_] | None = None  # None: nothing is known
+        self._batch: Batch | None = None
+
+    def take(self, start: int, values: Array) -> bool:
+        """Note values; True if all of the round are there."""
+        calls = self.plan.calls
+        self._batch = None  # also lets go of the points: a batch and its round hold each other
+        if values.size == calls:
+            self.values, self.told = values, calls
+            return True
+        if self._known is None:
+            self.values, self._known = np.empty(calls), np.zeros(calls, bool)
+        stop = start + values.size
+        self.values[start:stop] = values
+        self._known[start:stop] = True
+        self.told += values.size
+        return self.told == calls
+
+    def known(self, rows: Indices) -> NDArray[np.bool_]:
+        """Which of these rows have values."""
+        return np.zeros(rows.size, bool) if self._known is None else self._known[rows]
+
+    def missing(self) -> list[tuple[int, int]]:
+        """The row ranges [start, stop) that have no values yet."""
+        if self._known is None:
+            return [(0, self.plan.calls)]
+        edges = np.flatnonzero(np.diff(np.concatenate([[True], self._known, [True]]).astype(np.int8)))
+        return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+    def batch(self) -> Batch:
+        """All that is missing; the same object until something is told."""
+        if self._batch is None:
+            rows = np.concatenate([np.arange(start, stop) for start, stop in self.missing()])
+            self._batch = Batch(self, rows)
+        return self._batch
+
+
+class Batch:
+    """Points to query: ``points`` (B, d) and ``components`` (B,), both read-only; a slice of it is a batch too."""
+
+    def __init__(self, round: OpenRound, rows: Indices) -> None:
+        self.round, self.rows = round, rows
+        self._points: Array | None = None
+
+    @property
+    def owner(self) -> Any:
+        """The optimiser that asks."""
+        return self.round.owner
+
+    @property
+    def points(self) -> Array:
+        """A row a query."""
+        if self._points is None:
+            plan = self.round.plan
+            parts = [plan.points(int(self.rows[a]), int(self.rows[b - 1]) + 1) for a, b in self.stretches()]
+            self._points = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty((0, plan.d))])
+            self._points.flags.writeable = False
+        return self._points
+
+    @property
+    def components(self) -> Indices:
+        """The component i of each query; all 0 if n = 1."""
+        components: Indices = self.round.plan.components[self.rows]
+        components.flags.writeable = False
+        return components
+
+    def stretches(self) -> Iterator[tuple[int, int]]:
+        """Places [a, b) of the batch whose rows follow one another."""
+        if not self.rows.size:
+            return
+        cuts = np.flatnonzero(np.diff(self.rows) != 1) + 1
+        edges = [0, *cuts.tolist(), self.rows.size]
+        yield from pairwise(edges)
+
+    def __getitem__(self, part: Any) -> Batch:
+        rows = np.atleast_1d(self.rows[part])
+        if rows.ndim != 1 or part is None or isinstance(part, (bool, np.bool_)):
+            raise ValueError(
+                f"a part of a batch is named by a place, a slice, a list of places or a mask, not {part!r}"
+            )
+        if np.unique(rows).size != rows.size:
+            raise ValueError("a part of a batch cannot hold a point twice")
+        return Batch(self.round, rows)
+
+    def __len__(self) -> int:
+        return int(self.rows.size)
+
+    def __repr__(self) -> str:
+        return f"<batch of {len(self)} queries, round {self.round.plan.round}>"
