@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics import check
-from zerothresh.datasets.tables import Table
+from zerothresh.datasets.tabular import Table
 
 Pixels = NDArray[np.uint8]
 Labels = NDArray[np.int64]

@@ -19,7 +19,7 @@ from zerothresh.basics import check
 from zerothresh.comparison.cell import Cell, Outcome, Subject
 from zerothresh.comparison.work import Done, run_cells
 from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS, load_cifar10, load_cifar10_paper
-from zerothresh.datasets.tables import Table
+from zerothresh.datasets.tabular import Table
 from zerothresh.methods.registry import make
 from zerothresh.reproduce.ridge.experiments import BESIDE, FIGURE
 from zerothresh.rounds.estimator import Estimator
