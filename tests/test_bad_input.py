@@ -54,7 +54,7 @@ def go(fun=f, x0=6, k=2, **options):
         ({"method": "SZHOT"}, r"did you mean 'szoht'"),
         ({"method": "vr-szht"}, r"vr-szht needs eta: pass an instance, method=zt.VRSZHT\(eta=...\)"),
         ({"method": "vr-szht", "options": {"eta": 0.1, "M": 3}}, r"a hyper-parameter of vr-szht must be one of 'eta', 'm'"),
-        ({"method": zt.SZOHT(0.1), "options": {"eta": 1}}, r"hyper-parameters go with a method's name"),
+        ({"method": zt.SZOHT(0.1), "options": {"eta": 1}}, r"options are the hyper-parameters for a method that is given by name"),
         ({"method": "auto", "options": {"eta": 0.1}}, r"a hyper-parameter of auto"),
         ({"method": "niht", "options": {"step": "fast"}}, r"step must be one of 'exact', 'bb', not 'fast'"),
         ({"method": 3}, r"method must be a name .* not 3"),

@@ -1,55 +1,100 @@
-"""What a method is, and the register of methods."""
+"""The register of methods: from a name to a class, and from a name with options to an instance.
+
+A class of the library says which family it belongs to (``family``), where it stands within it (``order``), and, in the
+literature, under which heading it is listed (``topic``). `available`, the page of all methods and the command
+``zerothresh methods`` follow these, so that no list of names has to be kept anywhere.
+"""
 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from zerothresh.basics import check
 from zerothresh.rounds.method import Method
 
-Array = NDArray[np.float64]
-
+YOUR_OWN = "your own"
+# The families in the order in which they are listed, each with its heading.
+FAMILIES = {
+    "auto": "The default",
+    "paper": "Methods of the paper",
+    "parts of auto": "Parts of auto",
+    "literature": "Methods from the literature",
+    "external": "Solvers of other packages",
+    YOUR_OWN: "Your own methods",
+}
 
 M = TypeVar("M", bound=type)
 _registered: dict[str, type] = {}
 
 
 def register(name: str) -> Callable[[M], M]:
-    """Make a method known by name: ``@register("my-method")`` above the class."""
+    """Make a class available under a name: write ``@register("my-method")`` above it.
+
+    Arguments
+    ---------
+    name: str, in lower case with hyphens. It must not be taken by another class.
+
+    Returns a decorator that gives back the class as it is. It raises ValueError if the name is taken, or if the class
+    is no method.
+    """
 
     def add(method: M) -> M:
         known = _registered.get(name)
         if known is not None and known.__qualname__ != method.__qualname__:
-            raise ValueError(f"a method named {name!r} is registered already: {known.__qualname__}")
-        for function in ("init", "plan", "update"):
-            if not callable(getattr(method, function, None)):
-                raise ValueError(f"the method {name!r} needs a function {function!r}: see zerothresh.rounds.method")
+            raise ValueError(
+                f"The name {name!r} is taken by the method {known.__qualname__}: register yours under another name."
+            )
+        if missing := _missing(method):
+            raise ValueError(
+                f"The method {name!r} has no {' and no '.join(missing)}: a method has the three functions init, plan "
+                "and update, or derives from zt.Program and has a function search. CONTRIBUTING.md shows an example."
+            )
         _registered[name] = method
         return method
 
     return add
 
 
-_FIRST = (
-    *("auto", "fgzoht", "szoht", "pm-szht", "p-saga-szht", "saga-szht", "lsvrg-szht", "vr-szht", "sarah-szht"),
-    *("niht", "htp", "index", "guided-saga"),  # the parts of auto
-    *("sarah-plus", "hzo-ht", "szoht-theory", "ht-es", "zoro", "ada-zoro", "grace", "rspgf", "zscg", "zo-prox-svrg"),
-    *("zo-sgd", "zo-svrg", "zo-spider", "zo-adamm", "sparse-rs", "es-swaps", "outside"),
-)
+def _missing(method: Any) -> list[str]:
+    """The functions that a class or an instance lacks to be a method; empty if it is one.
+
+    A method has ``init``, ``plan`` and ``update``, or one function ``begin``, which starts its search.
+    """
+    if callable(getattr(method, "begin", None)):
+        return []
+    return [name for name in ("init", "plan", "update") if not callable(getattr(method, name, None))]
+
+
+def family_of(method: type) -> str:
+    """The family that a class declares for itself, a key of `FAMILIES`.
+
+    A class without a declaration of its own is "your own", also where it derives from a method of the library.
+    """
+    family = vars(method).get("family")
+    return family if isinstance(family, str) and family in FAMILIES else YOUR_OWN
 
 
 def available() -> dict[str, type]:
-    """All methods by name: the default, the paper's, our own, the state of the art, then others as registered."""
-    return {name: _registered[name] for name in dict.fromkeys((*_FIRST, *_registered)) if name in _registered}
+    """All registered methods, by name.
+
+    Returns a dict from name to class: family by family in the order of `FAMILIES`, within a family by the classes'
+    ``order``, and classes without one in the order in which they were registered.
+    """
+    ranks = {family: rank for rank, family in enumerate(FAMILIES)}
+
+    def place(name: str) -> tuple[int, float]:
+        method = _registered[name]
+        family = family_of(method)
+        return ranks[family], math.inf if family == YOUR_OWN else vars(method).get("order", math.inf)
+
+    return {name: _registered[name] for name in sorted(_registered, key=place)}
 
 
 def name_of(method: Any) -> str:
-    """The name that a method is registered under, or its class's."""
+    """The name that an instance's class is registered under, or else the name of the class."""
     for name, known in _registered.items():
         if type(method) is known:
             return name
@@ -57,31 +102,55 @@ def name_of(method: Any) -> str:
 
 
 def make(method: Any, options: dict[str, Any] | None = None) -> Method:
-    """A method from an instance, or from a name (or class) and its hyper-parameters."""
+    """Make a method from its name or class and its hyper-parameters.
+
+    Arguments
+    ---------
+    method: a registered name (upper case and underscores are forgiven), a class, or an instance, which is given back
+        as it is.
+    options: dict of hyper-parameters for a name or a class. Default: none.
+
+    Returns an instance. It raises ValueError for an unknown name, an unknown or missing hyper-parameter, or an object
+    that is no method.
+    """
     if isinstance(method, str):
-        check.one_of("method", method.lower().replace("_", "-"), available())
-        method = _registered[method.lower().replace("_", "-")]
+        name = check.one_of("method", method.lower().replace("_", "-"), available())
+        method = _registered[name]
     if isinstance(method, type):
-        name = next((n for n, m in _registered.items() if m is method), method.__name__)
-        parameters = inspect.signature(method).parameters
-        for option in options or {}:
-            if option not in parameters:
-                check.one_of(f"a hyper-parameter of {name}", option, parameters)
-        missing = [p.name for p in parameters.values() if p.default is p.empty and p.name not in (options or {})]
-        if missing:
-            raise ValueError(
-                f"{name} needs {' and '.join(missing)}: pass an instance, "
-                f"method=zt.{method.__name__}({', '.join(f'{m}=...' for m in missing)}), or the name with "
-                f"options={{{', '.join(f'{m!r}: ...' for m in missing)}}}"
-            )
-        made: Method = method(**(options or {}))
-        return made
+        return _instance(method, options or {})
     if options:
-        raise ValueError("hyper-parameters go with a method's name, not with an instance")
-    for function in ("init", "plan", "update"):
-        if not callable(getattr(method, function, None)):
-            raise ValueError(
-                f"method must be a name ({', '.join(_registered)}) or an instance of a method, not {method!r}"
-            )
+        raise ValueError(
+            "options are the hyper-parameters for a method that is given by name; "
+            f"this one is an instance, {method!r}, which has its own: set them there."
+        )
+    if _missing(method):
+        raise ValueError(
+            f"method must be a name ({', '.join(available())}) or an instance of a method, not {method!r}"
+        )
     instance: Method = method
     return instance
+
+
+def _instance(method: type, options: dict[str, Any]) -> Method:
+    """An instance of a class, with messages that name the class's hyper-parameters."""
+    name = next((name for name, known in _registered.items() if known is method), method.__name__)
+    parameters = inspect.signature(method).parameters
+    for option in options:
+        if option not in parameters:
+            check.one_of(f"a hyper-parameter of {name}", option, parameters)
+    missing = [p.name for p in parameters.values() if p.default is p.empty and p.name not in options]
+    if missing:
+        raise ValueError(
+            f"{name} needs {' and '.join(missing)}: pass an instance, "
+            f"method={_qualified(method)}({', '.join(f'{m}=...' for m in missing)}), or the name with "
+            f"options={{{', '.join(f'{m!r}: ...' for m in missing)}}}"
+        )
+    made: Method = method(**options)
+    return made
+
+
+def _qualified(method: type) -> str:
+    """The name of a class as a user writes it."""
+    family = family_of(method)
+    prefix = {"paper": "zt.", YOUR_OWN: ""}.get(family, "zt.methods.")
+    return prefix + method.__name__

@@ -37,6 +37,8 @@ class GuidedSAGA(Program):
     GuidedSAGA()
     """
 
+    family: ClassVar[str] = "parts of auto"
+    order: ClassVar[int] = 4
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (d + 1) once, then 3 or 4"
     memory: ClassVar[str] = "1 a call + n d"

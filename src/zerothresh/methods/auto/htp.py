@@ -29,6 +29,8 @@ class HTP(Program):
     HTP(exchanges=6)
     """
 
+    family: ClassVar[str] = "parts of auto"
+    order: ClassVar[int] = 2
     solves: ClassVar[str] = "smooth, l0"
     queries: ClassVar[str] = "n d for a support, n (k + 1) on it"
     memory: ClassVar[str] = "1 a call + d^2"

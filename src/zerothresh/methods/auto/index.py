@@ -42,6 +42,8 @@ class Index(Program):
     Index()
     """
 
+    family: ClassVar[str] = "parts of auto"
+    order: ClassVar[int] = 3
     solves: ClassVar[str] = "f_i of a few projections of theta, l0"
     queries: ClassVar[str] = "d + 2 a component once, then 1 to 5 a component"
     memory: ClassVar[str] = "1 a call + n d"

@@ -47,6 +47,8 @@ class NIHT(Program):
     NIHT(step='bb', momentum=False)
     """
 
+    family: ClassVar[str] = "parts of auto"
+    order: ClassVar[int] = 1
     solves: ClassVar[str] = "smooth, l0"
     queries: ClassVar[str] = "n (d + 2); less with a small budget"
     memory: ClassVar[str] = "1 a call + d"

@@ -24,6 +24,7 @@ class Auto(Program):
     Auto()
     """
 
+    family: ClassVar[str] = "auto"
     solves: ClassVar[str] = "any F, l0"
     queries: ClassVar[str] = "those of the parts that it chooses"
     memory: ClassVar[str] = "1 a call, and that of its parts"

@@ -46,6 +46,8 @@ class Outside(Program):
     'scipy Nelder-Mead'
     """
 
+    family: ClassVar[str] = "external"
+    order: ClassVar[int] = 1
     solves: ClassVar[str] = "any F, l0 by H_k inside the objective"
     queries: ClassVar[str] = "n"
     memory: ClassVar[str] = "the package's"

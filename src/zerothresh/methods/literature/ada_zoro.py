@@ -62,6 +62,9 @@ class AdaZORO:
     1
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Sparse gradients by compressed sensing"
+    order: ClassVar[int] = 22
     solves: ClassVar[str] = "smooth with sparse gradients, l0"
     queries: ClassVar[str] = "batch (2 s + 1) if the support stays, else batch (b s ln(d/s) + 1), s learnt"
     memory: ClassVar[str] = "b s ln(d/s) d"

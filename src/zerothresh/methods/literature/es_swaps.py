@@ -38,6 +38,9 @@ class ESSwaps(Program):
     0.3
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Search without gradients"
+    order: ClassVar[int] = 52
     solves: ClassVar[str] = "any F, only the order of values counts, l0"
     queries: ClassVar[str] = "n"
     memory: ClassVar[str] = "d"

@@ -53,6 +53,9 @@ class GraCe(Program):
     5
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Sparse gradients by compressed sensing"
+    order: ClassVar[int] = 23
     solves: ClassVar[str] = "smooth with sparse gradients, l0"
     queries: ClassVar[str] = "n (2 s log log(d/s) + s + 1), about"
     memory: ClassVar[str] = "s d"

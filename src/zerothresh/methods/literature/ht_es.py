@@ -52,6 +52,9 @@ class HTES:
     0
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Hard thresholding"
+    order: ClassVar[int] = 14
     solves: ClassVar[str] = "any F, only the order of values counts, l0"
     queries: ClassVar[str] = "2 pairs n"
     memory: ClassVar[str] = "2 pairs d"

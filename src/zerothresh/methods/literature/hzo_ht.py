@@ -82,6 +82,9 @@ class HZOHT:
     [4, 8, 16, 32]
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Hard thresholding"
+    order: ClassVar[int] = 12
     solves: ClassVar[str] = "smooth, l0 and a convex set"
     queries: ClassVar[str] = "n (q_t + 1), q_t growing"
     memory: ClassVar[str] = "d"

@@ -41,6 +41,9 @@ class RSPGF:
     0.01
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "l1 relaxations"
+    order: ClassVar[int] = 31
     solves: ClassVar[str] = "smooth + l1"
     queries: ClassVar[str] = "batch (q + 1)"
     memory: ClassVar[str] = "d"

@@ -53,6 +53,9 @@ class SARAHPlus:
     SARAHPlus(eta=0.1, gamma=0.125, m=100, batch=1, measure='gradient')
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Hard thresholding"
+    order: ClassVar[int] = 11
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (q + 1), then 2 batch (q + 1) until the gradient has shrunk"
     memory: ClassVar[str] = "3 d"

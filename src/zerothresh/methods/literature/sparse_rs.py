@@ -41,6 +41,9 @@ class SparseRS(Program):
     0.8
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Search without gradients"
+    order: ClassVar[int] = 51
     solves: ClassVar[str] = "any F, l0"
     queries: ClassVar[str] = "n"
     memory: ClassVar[str] = "d"

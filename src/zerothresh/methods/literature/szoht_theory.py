@@ -66,6 +66,9 @@ class SZOHTTheory:
     (536, 0.1071)
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Hard thresholding"
+    order: ClassVar[int] = 13
     solves: ClassVar[str] = "restricted strongly convex, l0"
     queries: ClassVar[str] = "batch (q + 1), q by the theory"
     memory: ClassVar[str] = "d"

@@ -55,6 +55,9 @@ class ZOAdaMM:
     0.9
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "No sparsity, for reference"
+    order: ClassVar[int] = 44
     solves: ClassVar[str] = "smooth, no sparsity"
     queries: ClassVar[str] = "batch (q + 1)"
     memory: ClassVar[str] = "4 d"

@@ -43,6 +43,9 @@ class ZOProxSVRG:
     'coord'
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "l1 relaxations"
+    order: ClassVar[int] = 33
     solves: ClassVar[str] = "smooth finite sum + l1"
     queries: ClassVar[str] = "2 d n an epoch, then 4 d batch a step"
     memory: ClassVar[str] = "3 d"

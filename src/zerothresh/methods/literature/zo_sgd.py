@@ -35,6 +35,9 @@ class ZOSGD:
     (False, True)
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "No sparsity, for reference"
+    order: ClassVar[int] = 41
     solves: ClassVar[str] = "smooth, no sparsity"
     queries: ClassVar[str] = "batch (q + 1)"
     memory: ClassVar[str] = "d"

@@ -54,6 +54,9 @@ class ZOSPIDER:
     'coord'
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "No sparsity, for reference"
+    order: ClassVar[int] = 43
     solves: ClassVar[str] = "smooth finite sum, no sparsity"
     queries: ClassVar[str] = "2 d n an epoch, then 4 d batch a step"
     memory: ClassVar[str] = "3 d"

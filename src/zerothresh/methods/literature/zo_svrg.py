@@ -53,6 +53,9 @@ class ZOSVRG:
     'coord'
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "No sparsity, for reference"
+    order: ClassVar[int] = 42
     solves: ClassVar[str] = "smooth finite sum, no sparsity"
     queries: ClassVar[str] = "n estimates an epoch, then 2 batch a step; an estimate: 2, q + 1 or 2 d"
     memory: ClassVar[str] = "3 d"

@@ -46,6 +46,9 @@ class ZORO:
     106
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "Sparse gradients by compressed sensing"
+    order: ClassVar[int] = 21
     solves: ClassVar[str] = "smooth with sparse gradients, l0"
     queries: ClassVar[str] = "batch (b s ln(d/s) + 1)"
     memory: ClassVar[str] = "b s ln(d/s) d"

@@ -53,6 +53,9 @@ class ZSCG:
     True
     """
 
+    family: ClassVar[str] = "literature"
+    topic: ClassVar[str] = "l1 relaxations"
+    order: ClassVar[int] = 32
     solves: ClassVar[str] = "smooth, l1 ball"
     queries: ClassVar[str] = "batch (q + 1)"
     memory: ClassVar[str] = "d"

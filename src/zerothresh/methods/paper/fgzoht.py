@@ -32,6 +32,8 @@ class FGZOHT:
     FGZOHT(eta=0.1)
     """
 
+    family: ClassVar[str] = "paper"
+    order: ClassVar[int] = 1
     solves: ClassVar[str] = "smooth, l0"
     queries: ClassVar[str] = "n (q + 1)"
     memory: ClassVar[str] = "d"

@@ -29,6 +29,8 @@ class LSVRGSZHT:
     AllOrNothing(p=1.0)
     """
 
+    family: ClassVar[str] = "paper"
+    order: ClassVar[int] = 6
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (q + 1) at a refresh (chance p/n), else batch (q + 1)"
     memory: ClassVar[str] = "n (q + 2) + d"

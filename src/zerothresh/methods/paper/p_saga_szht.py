@@ -27,6 +27,8 @@ class PSAGASZHT:
     FixedSize(p=2)
     """
 
+    family: ClassVar[str] = "paper"
+    order: ClassVar[int] = 4
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (q + 1) once, then p (q + 1)"
     memory: ClassVar[str] = "n (q + 2) + d"

@@ -91,6 +91,8 @@ class PMSZHT:
     PMSZHT(eta=0.1, law=FixedSize(p=3), batch=1)
     """
 
+    family: ClassVar[str] = "paper"
+    order: ClassVar[int] = 3
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (q + 1) once, then q + 1 for each component of the step or of J"
     memory: ClassVar[str] = "n (q + 2) + d"

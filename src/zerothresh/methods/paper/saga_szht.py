@@ -26,6 +26,8 @@ class SAGASZHT:
     FixedSize(p=1)
     """
 
+    family: ClassVar[str] = "paper"
+    order: ClassVar[int] = 5
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (q + 1) once, then batch (q + 1)"
     memory: ClassVar[str] = "n (q + 2) + d"

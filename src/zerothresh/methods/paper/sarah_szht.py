@@ -49,6 +49,8 @@ class SARAHSZHT:
     SARAHSZHT(eta=0.1, m=5, batch=1, output='last')
     """
 
+    family: ClassVar[str] = "paper"
+    order: ClassVar[int] = 8
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (q + 1) an epoch, then 2 batch (q + 1)"
     memory: ClassVar[str] = "4 d"

@@ -33,6 +33,8 @@ class SZOHT:
     1
     """
 
+    family: ClassVar[str] = "paper"
+    order: ClassVar[int] = 2
     solves: ClassVar[str] = "smooth, l0"
     queries: ClassVar[str] = "batch (q + 1)"
     memory: ClassVar[str] = "d"

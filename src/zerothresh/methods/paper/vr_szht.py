@@ -50,6 +50,8 @@ class VRSZHT:
     VRSZHT(eta=0.1, m=5, batch=1, output='last')
     """
 
+    family: ClassVar[str] = "paper"
+    order: ClassVar[int] = 7
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (q + 1) an epoch, then 2 batch (q + 1)"
     memory: ClassVar[str] = "4 d"
