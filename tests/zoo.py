@@ -8,9 +8,12 @@ import numpy as np
 
 import zerothresh as zt
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.registry import make
+from zerothresh.methods.registry import family_of, make
 
-RIVALS = [name for name, method in zt.methods.available().items() if ".rivals." in method.__module__]
+# The methods of other authors.
+BY_OTHERS = [
+    name for name, method in zt.methods.available().items() if family_of(method) in ("literature", "external")
+]
 SMALL = {
     "eta": 0.02,
     "m": 4,
