@@ -1,7 +1,7 @@
-"""Make docs/methods.md: a table of all methods, from the code and from what benchmarks/methods.py measured.
+"""Make docs/methods.md: tables of all methods, from the code and from the measurements of benchmarks/methods.py.
 
-python scripts/make_methods_page.py            writes the page
-python scripts/make_methods_page.py --check    says whether it is up to date
+python scripts/make_methods_page.py            write the page
+python scripts/make_methods_page.py --check    fail if the page is not up to date
 """
 
 from __future__ import annotations
@@ -14,36 +14,34 @@ from pathlib import Path
 from typing import Any
 
 import zerothresh as zt
+from zerothresh.methods.registry import FAMILIES, family_of
 from zerothresh.rounds.method import is_sparse
 
 ROOT = Path(__file__).parents[1]
 PAGE, MEASURED = ROOT / "docs" / "methods.md", ROOT / "docs" / "methods.json"
-PARTS = {
-    "Beyond the paper": ("auto", "niht", "htp", "index", "guided-saga"),
-    "The paper's": ("fgzoht", "szoht", "pm-szht", "p-saga-szht", "saga-szht", "lsvrg-szht", "vr-szht", "sarah-szht"),
-    "Hard thresholding, values only": ("sarah-plus", "hzo-ht", "szoht-theory", "ht-es"),
-    "Sparse gradients by compressed sensing": ("zoro", "ada-zoro", "grace"),
-    "l1 relaxations": ("rspgf", "zscg", "zo-prox-svrg"),
-    "No sparsity, for reference": ("zo-sgd", "zo-svrg", "zo-spider", "zo-adamm"),
-    "Search without gradients": ("sparse-rs", "es-swaps"),
-    "Other packages": ("outside",),
-}
-WORDS = """# All methods
+INTRODUCTION = """# All methods
 
-Made by `scripts/make_methods_page.py` from the code and from `docs/methods.json`, which `benchmarks/methods.py`
-measures; nothing below these lines is written by hand.
+This page is made by `scripts/make_methods_page.py` from the code and from `docs/methods.json`, the measurements of
+`benchmarks/methods.py`. Do not edit it by hand.
 
-Calls a step are calls of single components f_i; memory is in numbers beside the points of a round. A method without
-the l0 constraint is marked with a star; with `threshold=True` it hands out H_k of its iterate. All others of its
-settings have defaults: `zerothresh methods` lists them, and `help(zt.methods.ZORO)` explains them.
+How to read the tables:
 
-The last column of each table is measured: expected calls until F - F\\* is {tolerance:g} of what it was, over {seeds}
-seeds, on six problems of `benchmarks/queries.py`, in this order: {problems}.
-A dash: not within {cap} calls; a run that misses the goal counts with all of them, so that a number half as large is a
-run of three on a wrong support. Learning rates are the best of a ladder, in units of the problem's own curvature, and
-first steps are the size of the optimum, both of which no user knows; `auto` has nothing set.
-[queries.md](queries.md) has more problems, and longer searches for the paper's settings.
+- **Calls per step** are calls of single components f_i.
+- **Memory** is the number of floats that a method keeps, in addition to the points of a round.
+- **Required** are the hyper-parameters that have no default. `zerothresh methods` lists the others with their defaults,
+  and `help(zt.methods.ZORO)` explains them.
+- **A star** marks a method whose iterates do not keep the l0 constraint. With `threshold=True` it returns H_k of its
+  iterate.
+- **Calls to the goal** are measured: the expected number of calls until F - F\\* is {tolerance:g} of its initial value,
+  over {seeds} seeds, on six problems of `benchmarks/queries.py`, in this order: {problems}. A dash means that no run
+  reached the goal within {cap} calls. A run that misses the goal counts with all of its calls, so a number above half
+  of that limit usually means that one run of {seeds} ended on a wrong support.
+
+The measurements favour the methods with a learning rate: theirs is the best of a small grid, in units of the problem's
+curvature, and their first step has the size of the optimum. No user knows either. `auto` has no settings.
+[queries.md](queries.md) has more problems, and a more thorough tuning of the paper's methods.
 """
+COLUMNS = ("name", "class", "solves", "calls per step", "memory", "required", "reference", "calls to the goal")
 
 
 def reference(method: type) -> str:
@@ -52,70 +50,73 @@ def reference(method: type) -> str:
     return " ".join(found[1].split()).rstrip(".") if found else "this library"
 
 
-def required(method: type) -> str:
+def required(method: type) -> list[str]:
     """The hyper-parameters without a default."""
-    found = [f"`{p.name}`" for p in inspect.signature(method).parameters.values() if p.default is p.empty]
-    return ", ".join(found) or "nothing"
+    return [p.name for p in inspect.signature(method).parameters.values() if p.default is p.empty]
 
 
 def sparse(method: type) -> bool:
-    """Whether its iterates keep the l0 constraint, as it comes."""
-    needed = [p.name for p in inspect.signature(method).parameters.values() if p.default is p.empty]
-    return is_sparse(method(**dict.fromkeys(needed, 1)))
+    """Whether the iterates keep the l0 constraint with the default settings."""
+    return is_sparse(method(**dict.fromkeys(required(method), 1)))
 
 
-def calls(measured: dict[str, Any], name: str, problems: list[str]) -> str:
-    """The six numbers of a method."""
-    cells = measured.get(name)
+def calls(cells: dict[str, Any] | None, problems: list[str]) -> str:
+    """The measured numbers of a method, one per problem."""
     if cells is None:
         return "not measured"
     return " / ".join("-" if cells[p]["calls"] is None else f"{cells[p]['calls']:.0f}" for p in problems)
 
 
-def rows(name: str, measured: dict[str, Any], problems: list[str]) -> list[str]:
-    """The rows of a method: one, or one for each package behind it."""
-    method: Any = zt.methods.available()[name]
+def row(name: str, method: Any, measured: dict[str, Any], problems: list[str]) -> str:
+    """The row of a method; one that runs other packages has the measurements of each of them in it."""
+    numbers = calls(measured.get(name), problems)
+    packages = [other.removeprefix(f"{name} ") for other in measured if other.startswith(f"{name} ")]
+    if packages:
+        numbers = "; ".join(f"{package}: {calls(measured[f'{name} {package}'], problems)}" for package in packages)
     star = "" if sparse(method) else "\\*"
-    head = f"| `{name}`{star} | `{method.__name__}` | {method.solves} | {method.queries} | {method.memory} | "
-    head += f"{required(method)} | {reference(method)} | "
-    packages = [other for other in measured if other.startswith(f"{name} ")]
-    if not packages:
-        return [f"{head}{calls(measured, name, problems)} |"]
-    told = "; ".join(f"{other.removeprefix(name).strip()}: {calls(measured, other, problems)}" for other in packages)
-    return [f"{head}{told} |"]
+    names = ", ".join(f"`{one}`" for one in required(method)) or "none"
+    cells = (f"`{name}`{star}", f"`{method.__name__}`", method.solves, method.queries, method.memory, names)
+    return f"| {' | '.join([*cells, reference(method), numbers])} |"
+
+
+def sections() -> dict[str, dict[str, type]]:
+    """The methods by heading: those of a family under its heading, those from the literature by topic."""
+    out: dict[str, dict[str, type]] = {}
+    for name, method in zt.methods.available().items():
+        heading = FAMILIES[family_of(method)]
+        topic = vars(method).get("topic")
+        heading = heading if topic is None else f"{heading}: {topic[0].lower()}{topic[1:]}"
+        out.setdefault(heading, {})[name] = method
+    return out
 
 
 def page() -> str:
     """The whole page."""
-    kept = json.loads(MEASURED.read_text())
-    problems, measured = kept["problems"], kept["methods"]
-    listed = [name for names in PARTS.values() for name in names]
-    missing = set(zt.methods.available()) - set(listed)
-    if missing:
-        raise SystemExit(f"PARTS of {Path(__file__).name} says nothing of {', '.join(sorted(missing))}")
-    words = {"tolerance": kept["tolerance"], "seeds": kept["seeds"], "cap": f"{kept['cap']:,}"}
-    lines = [WORDS.format(problems=", ".join(problems), **words)]
-    for part, names in PARTS.items():
-        lines += [
-            f"## {part}\n",
-            "| name | class | solves | calls a step | memory | must be set | reference | calls to goal |",
-        ]
-        lines += [
-            "|---|---|---|---|---|---|---|---|",
-            *(row for name in names for row in rows(name, measured, problems)),
-        ]
+    stored = json.loads(MEASURED.read_text())
+    problems, measured = stored["problems"], stored["methods"]
+    lines = [
+        INTRODUCTION.format(
+            problems=", ".join(problems),
+            tolerance=stored["tolerance"],
+            seeds=stored["seeds"],
+            cap=f"{stored['cap']:,}",
+        )
+    ]
+    for heading, methods in sections().items():
+        lines += [f"## {heading}\n", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        lines += [row(name, method, measured, problems) for name, method in methods.items()]
         lines += [""]
     return "\n".join(lines)
 
 
 def main() -> None:
-    """Write the page, or say whether it is up to date."""
-    made = page()
+    """Write the page, or check that it is up to date."""
+    text = page()
     if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text() != made:
-            raise SystemExit("docs/methods.md is not up to date: python scripts/make_methods_page.py")
+        if not PAGE.exists() or PAGE.read_text() != text:
+            raise SystemExit("docs/methods.md is not up to date: run python scripts/make_methods_page.py")
         return
-    PAGE.write_text(made)
+    PAGE.write_text(text)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from zoo import RIVALS
+from zoo import BY_OTHERS
 
-# The rivals go through all of the contract with the slow tests; else on two problems, a kind of estimate each.
+# Methods by other authors go through the whole contract in the slow tests only; otherwise on two problems, each with
+# another kind of estimate.
 CHEAP = {"ridge": {"default"}, "translated": {"central, supports"}}
 
 
 def is_cheap(item: pytest.Function) -> bool:
-    """Whether a rival's case is run every time."""
+    """Whether a case of a method by other authors is run every time."""
     ids = item.callspec.id
     if "workers" in item.callspec.params:
         return item.callspec.params["workers"] == 2
@@ -26,5 +27,5 @@ def is_cheap(item: pytest.Function) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name == "test_contract.py" and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-            if item.callspec.params.get("name") in RIVALS and not is_cheap(item):
+            if item.callspec.params.get("name") in BY_OTHERS and not is_cheap(item):
                 item.add_marker(pytest.mark.slow)

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from zoo import RIVALS, instance, zoo
+from zoo import BY_OTHERS, instance, zoo
 
 import zerothresh as zt
 from zerothresh.basics.arrays import Array
@@ -228,7 +228,7 @@ def test_converges_to_the_enumerated_optimum_of_strongly_convex_problems(name, p
     exact = zt.Estimator(q=target.d, mu=1e-5)
     near = problem in ("ridge", "permuted")
     method = instance(name, eta=0.05 if near else 0.3, radius=3.0 if near else 10.0, q=target.d)
-    budget = min(40_000, 6000 * target.n) if name in RIVALS else 40_000  # many of them ask for F a point at a time
+    budget = min(40_000, 6000 * target.n) if name in BY_OTHERS else 40_000  # many of them ask for F a point at a time
     result = zt.minimize(target, None, k, budget=budget, method=method, estimator=exact, seed=2, monitor=target.F)
     plain = getattr(target, "problem", target)
     best = plain.F(plain.minimum_on(np.arange(plain.d))) if problem == "translated" else plain.optimum(k)[1]

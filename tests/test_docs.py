@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from zoo import BY_OTHERS
 
 from zerothresh.runs.journal import read as read_journal
 
@@ -184,8 +185,7 @@ def test_the_table_of_methods_is_complete():
         text = (ROOT / page).read_text()
         shown[page] = dict(re.findall(r"^\| `([a-z-]+)`(?:\\\*)? \| `(\w+)` \|", text, flags=re.MULTILINE))
     assert shown["docs/methods.md"] == known
-    rivals = {name for name, method in zt.methods.available().items() if ".rivals." in method.__module__}
-    assert shown["README.md"] == {name: known[name] for name in known if name not in rivals}
+    assert shown["README.md"] == {name: known[name] for name in known if name not in BY_OTHERS}
 
 
 def test_the_page_of_methods_is_what_the_script_makes_of_the_code():

@@ -11,9 +11,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.registry import family_of, make
 
 # The methods of other authors.
-BY_OTHERS = [
-    name for name, method in zt.methods.available().items() if family_of(method) in ("literature", "external")
-]
+BY_OTHERS = [name for name, method in zt.methods.available().items() if family_of(method) in ("literature", "external")]
 SMALL = {
     "eta": 0.02,
     "m": 4,

@@ -1,85 +1,21 @@
-"""The methods, by where they come from; `available` lists all of them by name."""
+"""The methods: of the paper, from the literature, of other packages, and `auto`; `available` lists them by name.
 
-from zerothresh.methods.auto import HTP, NIHT, Auto, GuidedSAGA, Index
-from zerothresh.methods.external import Outside
-from zerothresh.methods.literature import (
-    HTES,
-    HZOHT,
-    RSPGF,
-    ZORO,
-    ZOSGD,
-    ZOSPIDER,
-    ZOSVRG,
-    ZSCG,
-    AdaZORO,
-    Ball,
-    ESSwaps,
-    GraCe,
-    SARAHPlus,
-    SparseRS,
-    SZOHTTheory,
-    ZOAdaMM,
-    ZOProxSVRG,
-)
-from zerothresh.methods.paper import (
-    FGZOHT,
-    LSVRGSZHT,
-    PMSZHT,
-    PSAGASZHT,
-    SAGASZHT,
-    SARAHSZHT,
-    SZOHT,
-    VRSZHT,
-    AllOrNothing,
-    FixedSize,
-    Law,
-)
+A new method of the library is imported in the ``__init__.py`` of its own folder; this module takes over all that the
+folders export.
+"""
+
+from zerothresh.methods import auto, external, literature, paper
+from zerothresh.methods.auto import *  # noqa: F403
+from zerothresh.methods.external import *  # noqa: F403
+from zerothresh.methods.literature import *  # noqa: F403
+from zerothresh.methods.paper import *  # noqa: F403
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import available, make, name_of, register
 from zerothresh.rounds.method import Iterate, Method
 
-__all__ = [
-    "FGZOHT",
-    "HTES",
-    "HTP",
-    "HZOHT",
-    "LSVRGSZHT",
-    "NIHT",
-    "PMSZHT",
-    "PSAGASZHT",
-    "RSPGF",
-    "SAGASZHT",
-    "SARAHSZHT",
-    "SZOHT",
-    "VRSZHT",
-    "ZORO",
-    "ZOSGD",
-    "ZOSPIDER",
-    "ZOSVRG",
-    "ZSCG",
-    "AdaZORO",
-    "AllOrNothing",
-    "Auto",
-    "Ball",
-    "Context",
-    "ESSwaps",
-    "FixedSize",
-    "GraCe",
-    "GuidedSAGA",
-    "Index",
-    "Iterate",
-    "Law",
-    "Method",
-    "Outside",
-    "Program",
-    "SARAHPlus",
-    "SZOHTTheory",
-    "SparseRS",
-    "ZOAdaMM",
-    "ZOProxSVRG",
-    "available",
-    "make",
-    "name_of",
-    "register",
-]
+__all__ = ["Context", "Iterate", "Method", "Program", "available", "make", "name_of", "register"]
+__all__ += auto.__all__
+__all__ += external.__all__
+__all__ += literature.__all__
+__all__ += paper.__all__

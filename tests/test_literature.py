@@ -1,22 +1,18 @@
-"""The rivals: each on a problem where its theory holds, and a test that fails if its idea is taken out."""
+"""Methods from the literature: each on a problem where its theory holds, and a test that fails without its idea."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 import warnings
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from zoo import RIVALS, instance
+from bowls import Bowl, sparse_centre
+from zoo import BY_OTHERS, instance
 
 import zerothresh as zt
 from zerothresh.constraint.threshold import Constraint, HardThreshold, hard_threshold
-from zerothresh.methods.external.outside import questions
-from zerothresh.methods.external.solvers import SOLVERS
 from zerothresh.methods.literature.cosamp import cosamp
 from zerothresh.methods.literature.zoro import measurements
 from zerothresh.rounds.answers import Answers
@@ -25,39 +21,10 @@ from zerothresh.rounds.plan import Plan
 from zerothresh.sampling.philox import Stream, key_of
 
 KEY = key_of(1)
-rivals = pytest.mark.parametrize("name", RIVALS)
+by_others = pytest.mark.parametrize("name", BY_OTHERS)
 thresholded = pytest.mark.parametrize(
     "name", ["zo-sgd", "zo-svrg", "zo-spider", "zo-adamm", "rspgf", "zscg", "zo-prox-svrg"]
 )
-
-
-class Bowl:
-    """F(x) = scale/2 sum_j a_j (x_j - c_j)^2, as n equal components or, with a spread, as n different ones."""
-
-    def __init__(self, c, a=1.0, n=1, spread=0.0, scale=1.0, transform=lambda v: v):
-        self.c, self.d, self.n = np.asarray(c, float), len(c), n
-        self.a = np.broadcast_to(np.asarray(a, float), self.c.shape)
-        shifts = np.random.default_rng(5).standard_normal((n, self.d))
-        self.shifts = spread * (shifts - shifts.mean(axis=0))
-        self.scale, self.transform = scale, transform
-        self.calls = 0
-
-    def values(self, points, components):
-        self.calls += len(points)
-        off = points - self.c - self.shifts[components]
-        return self.transform(0.5 * self.scale * (self.a * off**2).sum(axis=1))
-
-    def F(self, x):
-        return float(self.values(np.repeat(x[None], self.n, axis=0), np.arange(self.n)).mean())
-
-    def gradient(self, x):
-        return self.scale * self.a * (x - self.c)
-
-
-def sparse_centre(d, *values):
-    c = np.zeros(d)
-    c[np.random.default_rng(2).choice(d, len(values), replace=False)] = values
-    return c
 
 
 def run(method, problem, k, budget, *, q=5, mu=1e-5, directions="orthogonal", seed=0, **options):
@@ -78,10 +45,10 @@ def rounds(method, problem, k, count, estimator, theta=None):
         yield state, plan
 
 
-# What all of them share.
+# What all of them share, and the solvers of other packages too.
 
 
-@rivals
+@by_others
 def test_killed_between_and_within_rounds_it_ends_the_same_and_asks_nothing_twice(name, tmp_path, monkeypatch):
     monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda run: run.folder.name == "run")
     problem, whole = zt.problems.ridge(n=4, d=6, seed=1), []
@@ -165,7 +132,7 @@ def test_a_final_threshold_changes_what_is_handed_out_and_nothing_else(name):
     assert sparse.trace.nfev.tolist() == dense.trace.nfev.tolist()
 
 
-@rivals
+@by_others
 def test_bounds_hold_at_every_queried_point(name):
     problem = zt.problems.ridge(n=4, d=6, seed=1)
     low, high = -0.2 * np.arange(6), np.full(6, 0.3)
@@ -184,7 +151,7 @@ def test_bounds_hold_at_every_queried_point(name):
     assert result.x_last[5] == 0
 
 
-# Hard thresholding, values only.
+# Hard thresholding.
 
 
 def test_sarah_plus_ends_an_epoch_when_the_square_of_the_gradient_has_fallen_enough():
@@ -510,130 +477,3 @@ def test_es_swaps_leaves_a_wrong_support_and_adapts_its_steps():
     assert with_swaps.fun < 1e-9  # a step of fixed size would stop near 1e-1
     assert set(without.support) <= set(wrong)
     assert without.fun > 1
-
-
-# Other packages.
-
-installed = pytest.mark.parametrize(
-    "solver",
-    [
-        pytest.param(
-            solver,
-            marks=[
-                pytest.mark.skipif(find_spec(solver) is None, reason="not installed"),
-                *([pytest.mark.slow] if solver == "evosax" else []),  # compiles for most of a minute
-            ],
-        )
-        for solver in SOLVERS
-    ],
-)
-
-
-@installed
-@pytest.mark.filterwarnings("ignore")
-def test_an_outside_solver_gets_sparse_points_is_counted_exactly_and_repeats_itself(solver):
-    centre = sparse_centre(6, 2.0, -1.0)
-    points = []
-
-    class Watched(Bowl):
-        def values(self, given, components):
-            points.extend(given.copy())
-            return super().values(given, components)
-
-    import_module("evosax.algorithms" if solver == "evosax" else solver)  # some draw when they are imported
-    results = []
-    before = np.random.mtrand._rand.get_state()[1].copy()
-    for budget in (700, 701, 700):
-        problem = Watched(centre, n=2)
-        points.clear()
-        results.append(zt.minimize(problem, None, 2, budget=budget, method=zt.methods.Outside(solver), seed=1))
-        assert results[-1].nfev == problem.calls == len(points)
-        assert budget - 4 < results[-1].nfev <= budget  # n = 2 calls a value, and F at the result is known
-        assert all(np.count_nonzero(point) <= 2 for point in points)
-    assert np.array_equal(np.random.mtrand._rand.get_state()[1], before)  # nobody's global generator is touched
-    assert np.array_equal(results[0].x, results[2].x)
-    assert results[0].trace == results[2].trace
-    assert results[0].fun < 0.2 * Bowl(centre).F(np.zeros(6))
-
-
-@installed
-@pytest.mark.filterwarnings("ignore")
-def test_an_outside_solver_goes_on_where_it_was_stopped(solver, tmp_path):
-    problem = Bowl(sparse_centre(6, 2.0, -1.0), n=2)
-    whole = zt.minimize(problem, None, 2, budget=300, method=zt.methods.Outside(solver), seed=1)
-
-    def optimizer():
-        return zt.Optimizer(6, 2, n=2, budget=300, method=zt.methods.Outside(solver), seed=1, run=tmp_path / "run")
-
-    with optimizer() as opt:
-        for _ in range(40):
-            batch = opt.ask()
-            opt.tell(batch, problem.values(batch.points, batch.components))
-    with optimizer() as opt:
-        assert opt.nfev == 80
-        while not opt.done:
-            batch = opt.ask()
-            opt.tell(batch, problem.values(batch.points, batch.components))
-    assert np.array_equal(opt.result().x, whole.x)
-    assert opt.result().trace == whole.trace
-    assert opt.result().nfev == whole.nfev
-
-
-def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkeypatch):
-    monkeypatch.setattr(sys.modules[zt.methods.Outside.__module__], "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"needs the package cma, .* pip install 'zerothresh\[peers\]'"):
-        zt.methods.Outside("cma")
-    with pytest.raises(ValueError, match=r"solver must be one of 'cma', .* not 'cmaa'; did you mean 'cma'"):
-        zt.methods.Outside("cmaa")
-
-
-def test_warnings_of_a_package_are_its_own_and_ours_stay_ours():
-    def noisy(fun):
-        warnings.warn("inside", stacklevel=1)
-        fun([1.0])
-        warnings.warn("inside again", stacklevel=1)
-
-    points = questions(noisy)
-    next(points)
-    with pytest.warns(UserWarning, match="outside"):
-        warnings.warn("outside", stacklevel=1)
-    with pytest.raises(StopIteration):
-        points.send(0.0)
-
-
-def test_outside_solvers_stand_beside_ours_in_a_comparison():
-    problem = zt.problems.quadratic(d=6, k_true=2, n=2, condition=3, spread=0.1, seed=1)
-    methods = [
-        zt.methods.Outside(),
-        zt.methods.Outside("scipy", "Nelder-Mead"),
-        "auto",
-        zt.SZOHT(eta=0.1),
-        zt.methods.ZOSGD(eta=0.1),
-    ]
-    found = zt.compare(problem, methods, 2, budget=400, runs=2, seed=0)
-    names = [row["method"] for row in found.rows()]
-    assert set(names) == {"scipy", "scipy Nelder-Mead", "auto", "szoht", "zo-sgd"}
-
-
-def test_an_error_inside_a_solver_is_told_and_one_that_nobody_listens_to_ends():
-    def wrong(fun):
-        fun([1.0])
-        raise KeyError("inside")
-
-    points = questions(wrong)
-    next(points)
-    with pytest.raises(RuntimeError, match="KeyError: 'inside'"):
-        points.send(0.0)
-    ended = []
-
-    def endless(fun):
-        try:
-            while True:
-                fun([1.0])
-        finally:
-            ended.append(True)
-
-    points = questions(endless)
-    next(points)
-    points.close()
-    assert ended == [True]
