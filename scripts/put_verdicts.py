@@ -1,8 +1,9 @@
-"""Put the verdicts of a full reproduction into the README and docs/reproduction.md, and keep what they come from.
+"""Put the verdicts of a full reproduction into the documentation, together with the numbers behind them.
 
     python scripts/put_verdicts.py report/all/manifest.json
 
-Writes docs/reproduction.json, what is between the marks in the two pages, and the picture.
+It writes docs/reproduction.json, the text between the marks in README.md (a summary) and in docs/reproduction.md (the
+table and the evidence), and the picture docs/pictures/reproduction.png.
 """
 
 from __future__ import annotations
@@ -16,40 +17,56 @@ from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 MARK = "<!-- verdicts -->"
+TABLE_MARK = "<!-- table of verdicts -->"
+WORDS = {
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "depends": "depend on the setting",
+    "undecided": "are undecided",
+}
 KEPT = ("experiments", "quick", "seed", "budgets", "version", "created", "versions", "verdicts")
 
 
+def summary(verdicts: list[dict[str, Any]]) -> str:
+    """One sentence that counts the verdicts of each kind."""
+    counts = {kind: sum(v["verdict"] == kind for v in verdicts) for kind in WORDS}
+    parts = [f"{count} {WORDS[kind]}" for kind, count in counts.items() if count]
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
+    return f"Of {len(verdicts)} claims, {listed}."
+
+
 def table(verdicts: list[dict[str, Any]]) -> str:
-    """The verdicts in Markdown, a row a claim."""
+    """Return the verdicts as a Markdown table with one row per claim."""
     rows = [f"| {v['claim']} | {v['source']} | {v['verdict']} | {v['cases']} |" for v in verdicts]
     return "\n".join(["| claim | source | verdict | cases |", "|---|---|---|---|", *rows])
 
 
 def evidence(verdicts: list[dict[str, Any]]) -> str:
-    """The verdicts with what they rest on."""
+    """Return the verdicts as a Markdown list, each with its evidence."""
     lines = [f"- **{v['claim']}** ({v['source']}): {v['verdict']} ({v['cases']}). {v['evidence']}" for v in verdicts]
     return "\n".join(lines).replace("F*", "F\\*")
 
 
-def put(page: Path, text: str) -> None:
-    """Replace what is between the marks."""
-    before, _, after = page.read_text().split(MARK)
-    page.write_text(f"{before}{MARK}\n{text}\n{MARK}{after}")
+def put(page: Path, text: str, mark: str = MARK) -> None:
+    """Replace the text between the two marks of a page."""
+    before, _, after = page.read_text().split(mark)
+    page.write_text(f"{before}{mark}\n{text}\n{mark}{after}")
 
 
 def main() -> None:
-    """Read, check, write."""
+    """Read the manifest, check it, and write the pages."""
     manifest = json.loads(Path(sys.argv[1]).read_text())
     if manifest["quick"] or manifest["budgets"] != [80_000, 100_000, 100_000]:
-        raise SystemExit("only a full reproduction of all experiments goes into the README")
+        raise SystemExit("This is not a full reproduction of all experiments: run `make reproduce` first.")
     kept = {name: manifest[name] for name in KEPT}
     (ROOT / "docs" / "reproduction.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    put(ROOT / "README.md", table(manifest["verdicts"]))
+    put(ROOT / "README.md", summary(manifest["verdicts"]))
+    put(ROOT / "docs" / "reproduction.md", table(manifest["verdicts"]), TABLE_MARK)
     put(ROOT / "docs" / "reproduction.md", evidence(manifest["verdicts"]))
     with Image.open(Path(sys.argv[1]).with_name("ridge-k3-own.png")) as picture:
         picture.thumbnail((1100, 1100))
         picture.convert("RGB").quantize(96).save(ROOT / "docs" / "pictures" / "reproduction.png", optimize=True)
-    print(f"{len(manifest['verdicts'])} verdicts in README.md, docs/reproduction.md and docs/reproduction.json")
+    print(f"Wrote {len(manifest['verdicts'])} verdicts to README.md, docs/reproduction.md and docs/reproduction.json.")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from zoo import BY_OTHERS
 
 from zerothresh.runs.journal import read as read_journal
 
@@ -30,15 +29,22 @@ CLAIMS = {
 assert result.support.tolist() == [3, 17, 29]
 assert np.allclose(result.x[result.support], [0.8, 0.5, 0.3], atol=0.01)
 assert result.nfev == 1119 and result.success
+""",
+    "guide.md": """
+assert result.support.tolist() == [4, 11, 26] and result.success
 assert np.array_equal(again.x, result.x) and again.trace == result.trace
-assert stopped.status is zt.Status.FAILED and stopped.nfev < 4000
-assert stopped.fun < loss(np.zeros(40))
-assert np.array_equal(stopped.x, np.maximum(stopped.x, 0)) and stopped.support.size <= 3
-assert kept.success and kept.nfev <= 200 and np.array_equal(kept.x, same.x) and kept.nfev == same.nfev
+assert np.array_equal(by_instance.x, by_name.x) and by_instance.support.tolist() == [4, 11, 26]
+assert advice.probe.queries <= 400 and advised.support.tolist() == [4, 11, 26]
+assert progress.nit == 3 and progress.nfev == 33
+assert stopped.status is zt.Status.FAILED and stopped.nfev < 2000 and stopped.support.size <= 3
+assert stopped.fun < loss(np.zeros(30))
+""",
+    "compare.md": """
 assert [row["runs"] for row in found.rows()] == [3, 3, 3] and found.rows()[0]["gap"] < 0.01
-assert kept.nfev < more.nfev <= 4000 and more.support.tolist() == [3, 17, 29] and more.fun < kept.fun
 """,
     "runs.md": """
+assert kept.success and kept.nfev <= 1000 and (kept.x == same.x).all() and kept.nfev == same.nfev
+assert kept.nfev < more.nfev <= 3000 and more.fun < kept.fun
 assert first.status is second.status is zt.Status.COST
 assert first.success and first.spent <= 900 < second.spent <= 2000 and second.fun < first.fun
 """,
@@ -90,7 +96,7 @@ def test_claims_belong_to_pages_with_code():
     assert set(CLAIMS) <= {page.name for page in PAGES if blocks(page, "python")}
 
 
-def test_the_readme_shows_the_command():
+def test_the_pages_show_the_command():
     assert {words[1] for words in OURS} >= {"methods", "solve", "advise", "show", "export", "reproduce"}
 
 
@@ -180,12 +186,8 @@ def test_the_table_of_methods_is_complete():
     import zerothresh as zt
 
     known = {name: method.__name__ for name, method in zt.methods.available().items()}
-    shown = {}
-    for page in ("README.md", "docs/methods.md"):  # the README has our own and the paper's
-        text = (ROOT / page).read_text()
-        shown[page] = dict(re.findall(r"^\| `([a-z-]+)`(?:\\\*)? \| `(\w+)` \|", text, flags=re.MULTILINE))
-    assert shown["docs/methods.md"] == known
-    assert shown["README.md"] == {name: known[name] for name in known if name not in BY_OTHERS}
+    text = (ROOT / "docs" / "methods.md").read_text()
+    assert dict(re.findall(r"^\| `([a-z-]+)`(?:\\\*)? \| `(\w+)` \|", text, flags=re.MULTILINE)) == known
 
 
 def test_the_page_of_methods_is_what_the_script_makes_of_the_code():

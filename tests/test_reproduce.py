@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import runpy
 import shutil
 import signal
 import subprocess
@@ -485,17 +486,19 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(jobs, made, tmp_path):
         assert (out / f"{name}.csv").read_bytes() == (where / f"{name}.csv").read_bytes()
 
 
-# The README.
+# The documentation.
 
 
-def test_the_readme_has_the_verdicts_of_the_last_full_reproduction():
+def test_the_pages_have_the_verdicts_of_the_last_full_reproduction():
     root = Path(__file__).parents[1]
     manifest = json.loads((root / "docs" / "reproduction.json").read_text())
     assert manifest["experiments"] == ["ridge", "bodyfat", "autoprice"]
     assert manifest["quick"] is False
     assert manifest["budgets"] == [80_000, 100_000, 100_000]
+    script = runpy.run_path(str(root / "scripts" / "put_verdicts.py"))
     readme = (root / "README.md").read_text()
-    shown = readme.split("<!-- verdicts -->")[1]
+    assert readme.split("<!-- verdicts -->")[1].strip() == script["summary"](manifest["verdicts"])
+    shown = (root / "docs" / "reproduction.md").read_text().split("<!-- table of verdicts -->")[1]
     rows = [line for line in shown.splitlines() if line.startswith("| ") and "---" not in line][1:]
     assert len(rows) == len(manifest["verdicts"]) > 8
     page = (root / "docs" / "reproduction.md").read_text().replace("F\\*", "F*")
