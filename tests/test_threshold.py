@@ -90,14 +90,14 @@ def test_uses_are_counted():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"bounds": (1, 2)}, "they must hold 0"),
+        ({"bounds": (1, 2)}, "they must contain 0"),
         ({"bounds": 3}, "bounds must be a pair"),
         ({"bounds": [(0, 1)] * 4}, "bounds must be a pair"),
         ({"include": [4]}, "include names coordinate 4"),
-        ({"include": [0, 1, 2]}, "include needs 3 places, but k = 2"),
-        ({"include": [1], "exclude": [1]}, "coordinate 1 is in include and in exclude"),
+        ({"include": [0, 1, 2]}, "include names 3 coordinates, but only k = 2 may be non-zero"),
+        ({"include": [1], "exclude": [1]}, "coordinate 1 is in both include and exclude"),
         ({"exclude": [0.5]}, "exclude must be a list of coordinates"),
-        ({"groups": [0, 1]}, "groups must give a label for each of the d = 4"),
+        ({"groups": [0, 1]}, r"groups must have shape \(4,\), one label per coordinate"),
         ({"groups": [0, 0, 0, 0]}, "k = 2 is larger than the number of groups = 1"),
     ],
 )

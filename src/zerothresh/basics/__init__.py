@@ -1,1 +1,1 @@
-"""What everything else may use: array types, checks of arguments, and files that are written whole."""
+"""The lowest layer, which every other package may use: array types, argument checks and atomic file writes."""

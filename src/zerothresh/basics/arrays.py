@@ -1,4 +1,4 @@
-"""The two array types of the library."""
+"""The two array types of the library: float64 numbers and int64 indices."""
 
 from __future__ import annotations
 

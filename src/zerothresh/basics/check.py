@@ -1,4 +1,9 @@
-"""Checks of what a user passes: each says what was given, what is allowed and what to do."""
+"""Checks of the arguments that a user passes.
+
+Every check raises ``ValueError`` with a message that says what was given and what is allowed. The argument
+``name`` is the name of the user's argument, and ``what`` is text that the message adds after the allowed
+values, such as ``" (the number of components)"``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,17 @@ import numpy as np
 
 
 def count(name: str, value: object, *, low: int = 1, what: str = "") -> int:
-    """A whole number of at least ``low``."""
+    """Check that a value is a whole number of at least ``low``.
+
+    Args:
+        name: the name of the argument, for the message.
+        value: what the user passed; NumPy integers are accepted, booleans and floats are not.
+        low: the smallest number that is allowed, 1 by default.
+        what: text that the message adds after the allowed values.
+
+    Returns:
+        The value as an ``int``.
+    """
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -24,26 +39,39 @@ def count(name: str, value: object, *, low: int = 1, what: str = "") -> int:
 
 
 def positive(name: str, value: object, *, what: str = "") -> float:
-    """A finite number above 0."""
-    try:
-        if isinstance(value, (bool, np.bool_, str)):
-            raise TypeError
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number above 0{what}, not {value!r}") from None
+    """Check that a value is a finite number above 0, and return it as a ``float``."""
+    number = _number(name, value, "above 0", what)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0{what}, not {number!r}")
     return number
 
 
+def share(name: str, value: object, *, what: str = "") -> float:
+    """Check that a value is a number of at least 0 and below 1, and return it as a ``float``."""
+    number = _number(name, value, "from 0 to below 1", what)
+    if not 0 <= number < 1:
+        raise ValueError(f"{name} must be from 0 to below 1{what}, not {number!r}")
+    return number
+
+
+def _number(name: str, value: object, allowed: str, what: str) -> float:
+    """Convert a value to a ``float``; booleans and strings are refused although Python could convert them."""
+    try:
+        if isinstance(value, (bool, np.bool_, str)):
+            raise TypeError
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number {allowed}{what}, not {value!r}") from None
+
+
 def function(name: str, value: object, form: str) -> None:
-    """A function, or None."""
+    """Check that a value is callable or None; ``form`` shows in the message how it will be called."""
     if value is not None and not callable(value):
         raise ValueError(f"{name} must be a function, called as {form}, or None, not {value!r}")
 
 
 def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
-    """One of a few words; the nearest ones are named if it is none of them."""
+    """Check that a value is one of the allowed strings, and return it; the message suggests the closest ones."""
     names = list(allowed)
     if isinstance(value, str) and value in names:
         return value
@@ -52,20 +80,7 @@ def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
     raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}, not {value!r}{hint}")
 
 
-def share(name: str, value: object, *, what: str = "") -> float:
-    """A number from 0 to below 1."""
-    try:
-        if isinstance(value, (bool, np.bool_, str)):
-            raise TypeError
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number from 0 to below 1{what}, not {value!r}") from None
-    if not 0 <= number < 1:
-        raise ValueError(f"{name} must be from 0 to below 1{what}, not {number!r}")
-    return number
-
-
 def flag(name: str, value: object) -> None:
-    """True or False."""
+    """Check that a value is True or False; other values that Python would treat as a truth value are refused."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, not {value!r}")

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all, and checks that a file can be written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from pathlib import Path
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write beside, flush to the disk, rename: a reader sees the old file or the new one, never a half."""
+    """Replace the content of a file atomically: a reader sees the old content or the new one, never a part of it.
+
+    The content goes to a temporary file in the same folder, which is flushed to the disk and then renamed.
+
+    Args:
+        path: the file to create or to replace.
+        content: the new content; text is encoded as UTF-8.
+    """
     data = content.encode() if isinstance(content, str) else content
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -25,27 +32,37 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def is_part(name: str) -> bool:
-    """Whether a file is what `write` leaves behind when it is killed."""
+    """Whether a file name is that of a temporary file, which `write` leaves behind if the process is killed."""
     return name.startswith(".") and name.endswith(".part")
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that nothing can be written into, by trying: permissions alone do not tell."""
+    """Raise ``ValueError`` unless files can be written into a folder.
+
+    A temporary file is created to find out, because the permissions alone do not tell (a disk may be read-only).
+    """
     if not folder.exists():
-        raise ValueError(f"the folder {folder} does not exist: create it first, or name another")
+        raise ValueError(f"the folder {folder} does not exist: create it first, or name another folder")
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder: name a folder that files can be written into")
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise ValueError(f"the folder {folder} cannot be written into ({error.strerror}): name another") from None
+        raise ValueError(
+            f"the folder {folder} cannot be written into ({error.strerror}): name another folder"
+        ) from None
 
 
 def check_file(path: Path, *, overwrite: bool) -> None:
-    """Refuse a file that could not be written, or that is there already, before work is spent on its content."""
+    """Raise ``ValueError`` if a file could not be written, before work is spent on its content.
+
+    Args:
+        path: the file that will be written.
+        overwrite: whether a file that exists already may be replaced.
+    """
     check_folder(path.parent)
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is not a plain file: name a file")
+        raise ValueError(f"{path} is not a regular file: name another file")
     if path.exists() and not overwrite:
         raise ValueError(f"{path} exists already: name another file, or overwrite it with --force")

@@ -1,1 +1,1 @@
-"""The feasible set: bounds, hard thresholding and projections, and the best subset of a quadratic."""
+"""The feasible set: bounds, hard thresholding and other projections, and the best subset of a quadratic."""

@@ -1,6 +1,6 @@
-r"""Hard thresholding, :math:`H_k`, and its versions under constraints.
+r"""Hard thresholding, :math:`H_k`, and the projection onto sparse vectors under further constraints.
 
-Ties go to the lowest index.
+Ties are broken in favour of the lowest index.
 """
 
 from __future__ import annotations
@@ -19,47 +19,50 @@ Array = NDArray[np.float64]
 
 
 class Diverged(Exception):
-    """An iterate left the floating-point numbers."""
+    """An iterate has an entry that is not a finite number."""
 
 
 @kernel
 def _threshold(v: Any, gain: Any, k: int, out: Any) -> bool:
-    """Copy the k entries of v with the largest |gain| into out; False if a gain is not finite."""
+    """Copy the k entries of v with the largest |gain| into ``out``, and set its other entries to 0.
+
+    Returns False, and leaves ``out`` as it is, if a gain is not finite.
+    """
     d = v.size
     size = max(2 * k, 64)
     buffer = np.empty(size)
-    held = 0
-    bar = -1.0  # at least k entries are known to be as large as this
+    filled = 0
+    cutoff = -1.0  # at least k entries are known to be as large as this
     finite = True
     for j in range(d):
         a = abs(gain[j])
         if not a < np.inf:
             finite = False
-        if a > bar:
-            if held == size:
+        if a > cutoff:
+            if filled == size:
                 buffer.sort()
                 for i in range(k):
                     buffer[i] = buffer[size - k + i]
-                held = k
-                bar = buffer[0]
-                if a <= bar:
+                filled = k
+                cutoff = buffer[0]
+                if a <= cutoff:
                     continue
-            buffer[held] = a
-            held += 1
+            buffer[filled] = a
+            filled += 1
     if not finite:
         return False
-    ordered = np.sort(buffer[:held])
-    bar = ordered[held - min(k, held)]
+    ordered = np.sort(buffer[:filled])
+    cutoff = ordered[filled - min(k, filled)]
     above = 0
-    for i in range(held):
-        if ordered[i] > bar:
+    for i in range(filled):
+        if ordered[i] > cutoff:
             above += 1
     ties = k - above
     for j in range(d):
         a = abs(gain[j])
-        if a > bar:
+        if a > cutoff:
             out[j] = v[j]
-        elif a == bar and ties > 0:
+        elif a == cutoff and ties > 0:
             out[j] = v[j]
             ties -= 1
         else:
@@ -68,7 +71,14 @@ def _threshold(v: Any, gain: Any, k: int, out: Any) -> bool:
 
 
 def hard_threshold(v: Array, k: int) -> Array:
-    """Keep the k entries that are largest in size, set the others to 0.
+    """Keep the k entries of largest absolute value, and set the others to 0.
+
+    Args:
+        v: a vector, shape (d,), with finite entries.
+        k: the number of entries to keep, at least 1.
+
+    Returns:
+        A new vector, shape (d,). Raises `Diverged` if an entry of v is not finite.
 
     >>> hard_threshold(np.array([1.0, -3.0, 2.0, 2.0]), 2)
     array([ 0., -3.,  2.,  0.])
@@ -80,10 +90,22 @@ def hard_threshold(v: Array, k: int) -> Array:
 
 
 class Constraint:
-    """The set {at most k non-zeros (or k groups), low <= theta <= high, ...}, and the projection onto it.
+    """The feasible set {at most k non-zeros (or k groups), low <= theta <= high, ...}, and the projection onto it.
 
-    Exact: of all points of the set, the projection is one nearest to v. A coordinate that is kept
-    gains v_j^2 - (v_j - clip(v_j))^2 over one that is dropped, so the k largest gains are kept.
+    The projection is exact: no point of the set is nearer to v. Keeping coordinate j instead of setting it to 0
+    reduces the squared distance by the gain v_j^2 - (v_j - clip(v_j))^2, so the coordinates (or groups) with the k
+    largest gains are kept.
+
+    Args:
+        d: the dimension.
+        k: the largest number of non-zeros, or of groups with non-zeros if ``groups`` is given.
+        bounds: a pair (low, high) of numbers or of arrays of shape (d,), or a ``scipy.optimize.Bounds``; every
+            interval must contain 0. None (the default) means no bounds.
+        include: coordinates that are always in the support, as a list of indices or as a mask of shape (d,). They
+            count towards k. None (the default) means none.
+        exclude: coordinates that are always 0, in the same form. None (the default) means none.
+        groups: a label per coordinate, shape (d,); coordinates with the same label are kept or dropped together.
+            None (the default) means that every coordinate is its own group.
     """
 
     def __init__(
@@ -97,7 +119,9 @@ class Constraint:
         groups: Sequence[int] | None = None,
     ) -> None:
         self.d, self.k = d, k
-        self.bounds = self.box = _box(d, bounds)  # as given; and with the excluded coordinates
+        self.bounds = self.box = _box(
+            d, bounds
+        )  # ``bounds`` stays as given; ``box`` also fixes the excluded coordinates at 0
         self.include = _indices("include", include, d)
         self.exclude = _indices("exclude", exclude, d)
         self.groups = _groups(groups, d)
@@ -107,20 +131,24 @@ class Constraint:
             raise ValueError(f"k = {k} is larger than {name} = {limit}: take k from 1 to {limit}")
         both = np.intersect1d(self.include, self.exclude)
         if both.size:
-            raise ValueError(f"coordinate {both[0]} is in include and in exclude: it can be in one of them")
+            raise ValueError(f"coordinate {both[0]} is in both include and exclude: remove it from one of them")
         forced = self.include if self.groups is None else np.unique(self.groups[self.include])
         if forced.size > k:
-            raise ValueError(f"include needs {forced.size} places, but k = {k}: take a larger k or a shorter list")
+            unit = "coordinates" if self.groups is None else "groups"
+            raise ValueError(
+                f"include names {forced.size} {unit}, but only k = {k} may be non-zero: "
+                "take a larger k or a shorter list"
+            )
         self._forced = forced
         self.plain = self.box is None and self.groups is None and not (forced.size or self.exclude.size)
-        if self.exclude.size:  # an excluded coordinate is one between 0 and 0
+        if self.exclude.size:  # an excluded coordinate has the bounds [0, 0]
             low = np.full(d, -np.inf) if self.box is None else self.box.low.copy()
             high = np.full(d, np.inf) if self.box is None else self.box.high.copy()
             low[self.exclude] = high[self.exclude] = 0.0
             self.box = Box(low, high)
 
     def holds(self, x: Array) -> bool:
-        """Whether x is in the set."""
+        """Whether the point x, shape (d,), is in the set."""
         if self.plain:
             return bool(np.count_nonzero(x) <= self.k)
         support = np.flatnonzero(x)
@@ -129,11 +157,11 @@ class Constraint:
         return bool(size <= self.k) and self.within_bounds(x)
 
     def within_bounds(self, x: Array) -> bool:
-        """Whether x keeps the bounds, whatever its support."""
+        """Whether the point x, shape (d,), respects the bounds, whatever its support is."""
         return self.box is None or bool(((x >= self.box.low) & (x <= self.box.high)).all())
 
     def project(self, v: Array) -> Array:
-        """The nearest point of the set; read-only."""
+        """Return the point of the set that is nearest to v, shape (d,), as a read-only array."""
         if self.plain:
             out = np.empty_like(v)
             if not _threshold(v, v, self.k, out):
@@ -144,10 +172,11 @@ class Constraint:
         return out
 
     def _project(self, v: Array) -> Array:
+        """Project under bounds, groups, or included or excluded coordinates."""
         if not np.isfinite(v).all():
             raise Diverged
-        kept = v if self.box is None else np.clip(v, self.box.low, self.box.high)
-        gain = v * v - (v - kept) ** 2
+        clipped = v if self.box is None else np.clip(v, self.box.low, self.box.high)
+        gain = v * v - (v - clipped) ** 2
         if self.groups is not None:
             gain = np.bincount(self.groups, weights=gain).astype(np.float64)
         largest = float(gain.max(initial=0.0))
@@ -156,11 +185,11 @@ class Constraint:
         if not _threshold(np.ones_like(gain), gain, self.k, chosen):
             raise Diverged
         mask = chosen if self.groups is None else chosen[self.groups]
-        return np.where(mask > 0, kept, 0.0)
+        return np.where(mask > 0, clipped, 0.0)
 
 
 class HardThreshold:
-    """H_k as a method's ``update`` sees it: applies the projection and counts (#NHT)."""
+    """The operator H_k that a method's ``update`` receives: it applies the projection, and counts how often (#NHT)."""
 
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
@@ -173,6 +202,7 @@ class HardThreshold:
 
 
 def _box(d: int, bounds: Any) -> Box | None:
+    """Check the user's bounds, and expand them to arrays of shape (d,)."""
     if bounds is None:
         return None
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds
@@ -191,38 +221,40 @@ def _box(d: int, bounds: Any) -> Box | None:
     except ValueError:
         raise ValueError(
             f"bounds must be a pair (low, high) of numbers or of arrays of length d = {d}; "
-            "a list of d pairs is scipy's old form: pass (lows, highs)"
+            "convert a list of d pairs (low, high), scipy's old form, to a pair (lows, highs)"
         ) from None
     bad = np.flatnonzero(~((low <= 0) & (high >= 0)))
     if bad.size:
         j = bad[0]
         raise ValueError(
-            f"bounds of coordinate {j} are [{low[j]:g}, {high[j]:g}]; they must hold 0, because most "
-            "coordinates of a sparse solution are 0: shift the variable so that 0 is its neutral value"
+            f"bounds of coordinate {j} are [{low[j]:g}, {high[j]:g}]; they must contain 0, because "
+            "most coordinates of a sparse solution are 0: shift the variable so that 0 is its neutral value"
         )
     return Box(low, high)
 
 
 def _indices(name: str, given: Sequence[int] | None, d: int) -> NDArray[np.int64]:
+    """Check a list of coordinates or a mask, and return the sorted indices."""
     if given is None:
         return np.empty(0, np.int64)
     array = np.asarray(given)
     if array.dtype == bool and array.shape == (d,):
         array = np.flatnonzero(array)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
-        raise ValueError(f"{name} must be a list of coordinates from 0 to {d - 1}, not {given!r}")
+        raise ValueError(f"{name} must be a list of coordinates from 0 to {d - 1}, or a mask, not {given!r}")
     if array.size and not (array.min() >= 0 and array.max() < d):
         wrong = array[(array < 0) | (array >= d)][0]
-        raise ValueError(f"{name} names coordinate {wrong}; coordinates go from 0 to {d - 1}")
+        raise ValueError(f"{name} names coordinate {wrong}, but coordinates go from 0 to {d - 1}")
     return np.unique(array.astype(np.int64))
 
 
 def _groups(groups: Sequence[int] | None, d: int) -> NDArray[np.int64] | None:
+    """Check the labels of the groups, and number them from 0."""
     if groups is None:
         return None
     array = np.asarray(groups)
     if array.shape != (d,):
-        raise ValueError(f"groups must give a label for each of the d = {d} coordinates, not shape {array.shape}")
+        raise ValueError(f"groups must have shape ({d},), one label per coordinate, not {array.shape}")
     _, labels = np.unique(array, return_inverse=True)
     check.count("the number of groups", int(labels.max()) + 1)
     return labels.astype(np.int64)

@@ -1,1 +1,1 @@
-"""Randomness: Philox, the families of directions, and the compiled loops under them."""
+"""Random numbers: the Philox generator, the families of random directions, and the compiled loops that draw them."""

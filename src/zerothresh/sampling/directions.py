@@ -1,19 +1,22 @@
-r"""The direction families of eq. (3): blocks of q vectors u_1 .. u_q with E[u u'] = I/d, unit ones but for gaussian.
+r"""The families of random directions of eq. (3): blocks of q vectors u_1 .. u_q with E[u u'] = I/d.
 
-========== ==================================================================== =======================
-family     a direction                                                          error at q directions
-========== ==================================================================== =======================
+All directions are unit vectors, except those of the family "gaussian", which have length 1 in mean square. A cycle is
+the first d directions of a block, the next d directions, and so on.
+
+========== ==================================================================== ====================================
+family     direction                                                            error of the gradient from q of them
+========== ==================================================================== ====================================
 sphere     uniform on the unit sphere of a random support of size s2            (d - 1)/q ||g||^2
-orthogonal the same, but the q directions (d at a time) are orthonormal         (d - q)/q ||g||^2, 0 at q = d
+orthogonal the same, but the directions of a cycle of d are orthonormal          (d - q)/q ||g||^2, 0 at q = d
 rademacher random signs / sqrt(s2) on a random support of size s2               (d - 1)/q ||g||^2
-coordinate +-e_j, the j of a block (d at a time) all different                  (d - q)/q ||g||^2, 0 at q = d
-gaussian   normal on a random support of size s2, of length 1 in mean square    (d + 1)/q ||g||^2
-========== ==================================================================== =======================
+coordinate +-e_j, the j of a cycle of d directions are all different             (d - q)/q ||g||^2, 0 at q = d
+gaussian   normal entries on a random support of size s2                        (d + 1)/q ||g||^2
+========== ==================================================================== ====================================
 
-A block is a function of (key, round, tag) and is never stored with a run. What is kept while a round
-is open depends on its size: small dense blocks are kept as they are, blocks with supports as indices
-and values, and large dense ones (beyond 2^20 numbers) are drawn again, tile by tile, when they are
-needed, so that no q x d array exists besides the points that are queried.
+A block is a function of (key, round, tag) and is never stored with a run. How a block is held in memory while
+a round is open depends on its size: small dense blocks are matrices, sparse blocks are indices and values, and
+large dense blocks (of more than 2^20 numbers) are drawn again, tile by tile, whenever they are needed. So the
+points that are queried are the only q x d array.
 """
 
 from __future__ import annotations
@@ -28,19 +31,19 @@ from zerothresh.sampling.kernels import (
     combine_dense,
     combine_sparse,
     combine_streamed,
+    disjoint_supports,
     displaced_dense,
     displaced_mixed,
     displaced_sparse,
     displaced_streamed,
     gram,
+    independent_supports,
     inverse_cholesky,
+    inverse_norms,
     normalise,
-    orthonormal,
-    orthonormal_pieces,
-    pieces,
-    scales,
+    orthonormalise,
+    orthonormalise_within_pieces,
     signs,
-    supports,
     transposed_times,
 )
 from zerothresh.sampling.philox import fill_normals
@@ -49,52 +52,66 @@ Array = NDArray[np.float64]
 
 FAMILIES = ("sphere", "orthogonal", "rademacher", "coordinate", "gaussian")
 
-STREAMING = 1 << 20  # dense blocks of more numbers than this are drawn again instead of kept
-_SUPPORTS = 1 << 24  # added to a tag, the next purpose: the stream that chooses supports
+STREAMING = 1 << 20  # dense blocks of more numbers than this are drawn again instead of held in memory
+_SUPPORTS = 1 << 24  # added to the tag of a block, it gives the stream that chooses the supports
+# Streamed orthonormal blocks come from a Cholesky factor of the Gram matrix, which is as accurate as Gram-Schmidt
+# only while the raw vectors are far from linearly dependent: d must be at least this many times q.
+_CHOLESKY_RATIO = 8
 
 
 class Block(Protocol):
-    """q directions."""
+    """A block of q directions u_1 .. u_q in d dimensions."""
 
     @property
     def nbytes(self) -> int:
-        """The memory that it holds."""
+        """The number of bytes that the block holds in memory."""
 
     def displace(self, theta: Array, mu: float, out: Array) -> None:
-        """Write the points theta + mu u_l into the rows of ``out``, (q, d)."""
+        """Write the points theta + mu u_l into the rows of ``out``, an array of shape (q, d)."""
 
     def combine(self, coefficients: Array) -> Array:
-        """sum_l c_l u_l, (d,)."""
+        """Return the linear combination sum_l c_l u_l, shape (d,), for q coefficients c."""
 
 
 def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int) -> Block:
-    """The block of a round: always the same one for the same arguments."""
+    """Draw a block of random directions; the same arguments always give the same block.
+
+    Args:
+        family: the family of directions, one of ``FAMILIES``.
+        q: the number of directions.
+        d: the dimension.
+        s2: the number of non-zeros of a direction, from 1 to d; the family "coordinate" ignores it.
+        key: the key of the random stream, from `zerothresh.sampling.philox.key_of`.
+        round: the number of the round.
+        tag: tells the blocks of one round apart.
+
+    Returns:
+        The block, in the representation that suits its size.
+    """
     stream = (round, tag, key)
     if family == "coordinate":
         indices, values = np.empty((q, 1), np.int64), np.empty((q, 1))
-        pieces(indices, d, 1, round, tag + _SUPPORTS, key)
+        disjoint_supports(indices, d, 1, round, tag + _SUPPORTS, key)
         signs(values, *stream)
         return SparseBlock(d, indices, values)
     if s2 < d:
         indices, values = np.zeros((q, s2), np.int64), np.empty((q, s2))
         if family == "orthogonal":
-            pieces(indices, d, s2, round, tag + _SUPPORTS, key)
+            disjoint_supports(indices, d, s2, round, tag + _SUPPORTS, key)
         else:
-            supports(indices, d, round, tag + _SUPPORTS, key)
+            independent_supports(indices, d, round, tag + _SUPPORTS, key)
         if family == "rademacher":
             signs(values, *stream)
         else:
             fill_normals(values.reshape(-1), *stream)
         if family == "orthogonal":
-            orthonormal_pieces(values, d, s2)
+            orthonormalise_within_pieces(values, d, s2)
         if family == "gaussian":
             values *= s2**-0.5
         else:
             normalise(values)
         return SparseBlock(d, indices, values)
-    # Streamed orthonormal blocks come from a Cholesky factor of the Gram matrix, which is as good as
-    # Gram-Schmidt only while the raw vectors are far from dependent: d >= 8 q.
-    if q * d > STREAMING and family != "gaussian" and (family != "orthogonal" or d >= 8 * q):
+    if q * d > STREAMING and family != "gaussian" and (family != "orthogonal" or d >= _CHOLESKY_RATIO * q):
         return StreamedBlock(family, q, d, stream)
     dense = np.empty((q, d))
     if family == "rademacher":
@@ -102,7 +119,7 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
     else:
         fill_normals(dense.reshape(-1), *stream)
     if family == "orthogonal":
-        orthonormal(dense, d)
+        orthonormalise(dense, d)
     elif family == "gaussian":
         dense *= d**-0.5
     else:
@@ -111,7 +128,7 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
 
 
 class DenseBlock:
-    """Directions as the rows of a matrix."""
+    """A block that holds its directions as the rows of a matrix, shape (q, d)."""
 
     def __init__(self, directions: Array) -> None:
         self.directions = directions
@@ -127,7 +144,10 @@ class DenseBlock:
 
 
 class SparseBlock:
-    """Directions as indices and values of their supports."""
+    """A block that holds the indices and the values of the non-zeros of its directions, each of shape (q, s2).
+
+    An index may occur twice in a row if one of its values is 0 (padding).
+    """
 
     def __init__(self, d: int, indices: NDArray[np.int64], values: Array) -> None:
         self.d, self.indices, self.values = d, indices, values
@@ -135,11 +155,17 @@ class SparseBlock:
 
     @staticmethod
     def coordinates(d: int, chosen: NDArray[np.int64], steps: Array) -> SparseBlock:
-        """The directions steps_j e_j of chosen coordinates."""
+        """Return the block of the directions steps_j e_j, one for each of the chosen coordinates.
+
+        Args:
+            d: the dimension.
+            chosen: the coordinates j, shape (q,).
+            steps: the length of each direction, shape (q,).
+        """
         return SparseBlock(d, np.ascontiguousarray(chosen[:, None]), np.ascontiguousarray(steps[:, None]))
 
     def part(self, start: int, stop: int) -> SparseBlock:
-        """Some of the directions."""
+        """Return the block of the directions ``start`` to ``stop - 1``."""
         return SparseBlock(self.d, self.indices[start:stop], self.values[start:stop])
 
     def displace(self, theta: Array, mu: float, out: Array) -> None:
@@ -152,7 +178,11 @@ class SparseBlock:
 
 
 class StreamedBlock:
-    """Directions u = M z that are never held: z is drawn again, M is diagonal or triangular."""
+    """A block of directions U = M Z that is never held in memory: Z is drawn again when it is needed.
+
+    Z has rows of raw normals or signs. M is diagonal (it normalises the rows) or, for the family "orthogonal",
+    lower triangular (it makes them orthonormal).
+    """
 
     def __init__(self, family: str, q: int, d: int, stream: tuple[int, int, int]) -> None:
         self.q, self.d, self.stream = q, d, stream
@@ -175,15 +205,15 @@ class StreamedBlock:
         if self.orthogonal:
             weights = transposed_times(self._mixing(), coefficients)
         else:
-            if self.scale is None:  # a block of an earlier round
+            if self.scale is None:  # the block was drawn in an earlier round, and its points are not needed again
                 self.scale = np.empty(self.q)
-                scales(self.scale, self.d, *self.stream)
+                inverse_norms(self.scale, self.d, *self.stream)
             weights = coefficients * self.scale
         combine_streamed(out, weights, self.raw, *self.stream)
         return out
 
     def _mixing(self) -> Array:
-        """The triangular M with M Z Z' M' = I."""
+        """Return the lower triangular M with M Z Z' M' = I, shape (q, q)."""
         if self._triangle is None:
             products = np.zeros((self.q, self.q))
             gram(products, self.d, *self.stream)

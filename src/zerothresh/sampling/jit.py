@@ -1,4 +1,4 @@
-"""Compiled kernels: numba with the settings that every kernel of the project shares."""
+"""The decorator `kernel`, which compiles a function by numba with the settings that all kernels share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
-    """Compile a fixed-order numeric loop, and keep the machine code between sessions.
+    """Compile a numeric loop, and cache the machine code on disk for later processes.
 
-    ``error_model="numpy"`` because Python's check for a zero divisor blocks vectorisation; no
-    ``fastmath``, because a reordered sum would make the bits depend on the processor; ``nogil``, so
-    that an objective on another thread can go on.
+    The settings are ``error_model="numpy"``, because Python's check for a zero divisor prevents vectorisation; no
+    ``fastmath``, because a reordered sum would make the bits depend on the processor; and ``nogil``, so that an
+    objective on another thread can run at the same time.
+
+    Args:
+        function: a function of numbers and NumPy arrays that numba can compile in nopython mode.
+
+    Returns:
+        The compiled function, which is called like the original.
     """
     options = {"error_model": "numpy", "nogil": True}
     try:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # no folder to keep the machine code in: compile anew in each process
+    except RuntimeError:  # there is no folder to cache machine code in: compile again in each process
         return numba.njit(**options)(function)  # type: ignore[no-any-return]

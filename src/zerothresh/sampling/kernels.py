@@ -1,4 +1,8 @@
-"""The loops under the direction families, compiled."""
+"""The compiled loops that draw directions, displace points along them and combine them.
+
+All kernels write into arrays that the caller passes. ``round_``, ``tag`` and ``key`` name a random stream; see
+`zerothresh.sampling.philox`.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,15 @@ import numpy as np
 from zerothresh.sampling.jit import kernel
 from zerothresh.sampling.philox import BLOCK, normals_of, u64, words
 
-SIGNS = 2  # the raw numbers of a tile: signs, or else normals
+SIGNS = 2  # the kind of raw numbers in a tile: random signs; any other value means normals
 
-# Dense and sparse kernels. Reductions run over eight partial sums in a fixed order: the compiler can
-# use vector registers, and the bits do not depend on how wide they are.
+# Dense and sparse kernels. Reductions use eight partial sums in a fixed order, so that the compiler can use vector
+# registers and the bits do not depend on how wide the registers are.
 
 
 @kernel
 def dot(x: Any, y: Any) -> float:
-    """The inner product."""
+    """Return the inner product of two vectors."""
     if x.size < 16:
         total = 0.0
         for i in range(x.size):
@@ -41,7 +45,7 @@ def dot(x: Any, y: Any) -> float:
 
 @kernel
 def normalise(rows: Any) -> None:
-    """Make each row a unit vector."""
+    """Scale each row to a unit vector."""
     for row in rows:
         scale = 1.0 / np.sqrt(dot(row, row))
         for j in range(row.size):
@@ -50,20 +54,20 @@ def normalise(rows: Any) -> None:
 
 @kernel
 def remove(row: Any, unit: Any) -> None:
-    """Take the part along ``unit`` out of ``row``."""
+    """Subtract from ``row`` its component along the unit vector ``unit``."""
     c = dot(row, unit)
     for j in range(row.size):
         row[j] -= c * unit[j]
 
 
 @kernel
-def orthonormal(rows: Any, size: int) -> None:
-    """Make the rows orthonormal, ``size`` at a time, by Gram-Schmidt.
+def orthonormalise(rows: Any, size: int) -> None:
+    """Make the rows orthonormal by Gram-Schmidt, in groups of ``size`` consecutive rows.
 
-    A row that loses more than half of its length to the others goes through it twice, which is
-    enough (Giraud, Langou and Rozloznik, 2005).
+    A row that loses more than half of its length to the others is orthogonalised a second time, which is enough
+    (Giraud, Langou and Rozloznik, 2005).
     """
-    short = rows.shape[1] < 16  # plain loops: calls would cost more than the work
+    short = rows.shape[1] < 16  # inline loops: for short rows, function calls would cost more than the work
     for start in range(0, rows.shape[0], size):
         for i in range(start, min(start + size, rows.shape[0])):
             before = dot(rows[i], rows[i])
@@ -87,11 +91,12 @@ def orthonormal(rows: Any, size: int) -> None:
 
 
 @kernel
-def seat(number: int, d: int, size: int) -> tuple[int, int]:
-    """Direction ``number`` of a cycle of d: its piece of the permutation and its rank in there.
+def piece_and_rank(number: int, d: int, size: int) -> tuple[int, int]:
+    """Return the piece of the permutation that direction ``number`` of a cycle uses, and its rank in that piece.
 
-    The pieces take turns, so that few directions cover many coordinates; the last piece is shorter
-    if ``size`` does not divide d, and drops out of the turns early.
+    A permutation of the d coordinates is cut into pieces of ``size`` coordinates. The pieces take turns, so that few
+    directions cover many coordinates. The last piece is shorter if ``size`` does not divide d, and then it drops out
+    of the turns early.
     """
     count = (d + size - 1) // size
     last = d - (count - 1) * size
@@ -103,20 +108,20 @@ def seat(number: int, d: int, size: int) -> tuple[int, int]:
 
 
 @kernel
-def orthonormal_pieces(values: Any, d: int, size: int) -> None:
-    """Make directions that share a piece orthonormal; short count are padded with zeros."""
+def orthonormalise_within_pieces(values: Any, d: int, size: int) -> None:
+    """Make the directions that share a piece orthonormal; those of the shorter last piece are padded with zeros."""
     q = values.shape[0]
     count = (d + size - 1) // size
     last = d - (count - 1) * size
     for i in range(q):
         number = i % d
-        piece, rank = seat(number, d, size)
+        piece, rank = piece_and_rank(number, d, size)
         row = values[i]
         if piece == count - 1:
             for j in range(last, size):
                 row[j] = 0.0
         for _ in range(2):
-            for r in range(rank):  # the directions of this piece that came before
+            for r in range(rank):  # the earlier directions of this piece
                 other = r * count + piece if r < last else count * last + (r - last) * (count - 1) + piece
                 remove(row, values[i - number + other])
             scale = 1.0 / np.sqrt(dot(row, row))
@@ -126,7 +131,10 @@ def orthonormal_pieces(values: Any, d: int, size: int) -> None:
 
 @kernel
 def uniform(w: Any, place: int, round_: int, tag: int, key: int) -> float:
-    """The uniform at a place of a stream; ``w`` holds the block that the last call left there."""
+    """Return the uniform number at position ``place`` of a stream.
+
+    ``w`` must hold the block of words that the call for the position before left there.
+    """
     at = 2 * place
     if at % BLOCK == 0:
         words(w, at // BLOCK, round_, tag, key)
@@ -134,8 +142,8 @@ def uniform(w: Any, place: int, round_: int, tag: int, key: int) -> float:
 
 
 @kernel
-def pieces(indices: Any, d: int, size: int, round_: int, tag: int, key: int) -> None:
-    """Disjoint supports: every d directions, a fresh permutation of the coordinates is cut up."""
+def disjoint_supports(indices: Any, d: int, size: int, round_: int, tag: int, key: int) -> None:
+    """Draw supports that are disjoint: for each cycle of d directions, a fresh permutation is cut into pieces."""
     q = indices.shape[0]
     w = np.empty(BLOCK, np.uint32)
     order = np.arange(d)
@@ -148,14 +156,18 @@ def pieces(indices: Any, d: int, size: int, round_: int, tag: int, key: int) -> 
             place += 1
             order[i], order[swap] = order[swap], order[i]
         for i in range(start, min(start + d, q)):
-            piece, _ = seat(i - start, d, size)
+            piece, _ = piece_and_rank(i - start, d, size)
             for j in range(min(size, d - piece * size)):
                 indices[i, j] = order[piece * size + j]
 
 
 @kernel
-def supports(indices: Any, d: int, round_: int, tag: int, key: int) -> None:
-    """Independent uniform supports: the head of a shuffle that is undone, no work that grows with d."""
+def independent_supports(indices: Any, d: int, round_: int, tag: int, key: int) -> None:
+    """Draw independent uniform supports.
+
+    Each is the head of a partial shuffle, which is undone afterwards, so that the work per direction does not grow
+    with d.
+    """
     q, size = indices.shape
     w = np.empty(BLOCK, np.uint32)
     order = np.arange(d)
@@ -174,7 +186,7 @@ def supports(indices: Any, d: int, round_: int, tag: int, key: int) -> None:
 
 @kernel
 def signs(rows: Any, round_: int, tag: int, key: int) -> None:
-    """Random signs over the square root of the row's length, a bit of a word each."""
+    """Fill the rows with random signs divided by the square root of the row length, one random word per sign."""
     flat = rows.reshape(-1)
     unit = 1.0 / np.sqrt(rows.shape[1])
     w = np.empty(BLOCK, np.uint32)
@@ -186,7 +198,7 @@ def signs(rows: Any, round_: int, tag: int, key: int) -> None:
 
 @kernel
 def combine_dense(out: Any, coefficients: Any, rows: Any) -> None:
-    """out += sum_i c_i rows_i."""
+    """Compute out += sum_i c_i rows_i."""
     for i in range(rows.shape[0]):
         c = coefficients[i]
         row = rows[i]
@@ -196,7 +208,7 @@ def combine_dense(out: Any, coefficients: Any, rows: Any) -> None:
 
 @kernel
 def combine_sparse(out: Any, coefficients: Any, indices: Any, values: Any) -> None:
-    """out += sum_i c_i rows_i, the rows given by their supports."""
+    """Compute out += sum_i c_i rows_i, where the rows are given by their supports."""
     for i in range(indices.shape[0]):
         for j in range(indices.shape[1]):
             out[indices[i, j]] += coefficients[i] * values[i, j]
@@ -204,7 +216,7 @@ def combine_sparse(out: Any, coefficients: Any, indices: Any, values: Any) -> No
 
 @kernel
 def displaced_dense(points: Any, theta: Any, mu: float, rows: Any) -> None:
-    """points_i = theta + mu rows_i."""
+    """Compute points_i = theta + mu rows_i."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             points[i, j] = theta[j] + mu * rows[i, j]
@@ -212,19 +224,19 @@ def displaced_dense(points: Any, theta: Any, mu: float, rows: Any) -> None:
 
 @kernel
 def displaced_sparse(points: Any, theta: Any, mu: float, indices: Any, values: Any) -> None:
-    """points_i = theta + mu rows_i."""
+    """Compute points_i = theta + mu rows_i, where the rows are given by their supports."""
     for i in range(indices.shape[0]):
         points[i, :] = theta
         for j in range(indices.shape[1]):
             points[i, indices[i, j]] += mu * values[i, j]
 
 
-# Streamed kernels: z_l is drawn in tiles of 1024; row l starts at block l * tiles.
+# Streamed kernels: each row z_l is drawn in tiles of 1024 numbers; row l starts at block l * tiles of the stream.
 
 
 @kernel
 def tile(z: Any, w: Any, block: int, raw: int, round_: int, tag: int, key: int) -> None:
-    """1024 raw numbers of a row: signs or normals."""
+    """Draw the 1024 raw numbers (signs or normals) of a block into ``z``; ``w`` is scratch space for the words."""
     words(w, block, round_, tag, key)
     if raw == SIGNS:
         for i in range(BLOCK):
@@ -235,7 +247,7 @@ def tile(z: Any, w: Any, block: int, raw: int, round_: int, tag: int, key: int) 
 
 @kernel
 def sum_of_squares(z: Any, n: int, squares: Any) -> float:
-    """Of the first n of a tile, by halves: a fixed order that vectorises."""
+    """Return the sum of squares of the first n numbers of a tile, by halving: a fixed order that vectorises."""
     for i in range(BLOCK):
         squares[i] = np.float64(z[i]) * np.float64(z[i]) if i < n else 0.0
     width = BLOCK // 2
@@ -250,7 +262,7 @@ def sum_of_squares(z: Any, n: int, squares: Any) -> float:
 def displaced_streamed(
     points: Any, scale: Any, theta: Any, mu: float, raw: int, round_: int, tag: int, key: int
 ) -> None:
-    """points_l = theta + mu z_l / ||z_l||, and scale_l = 1 / ||z_l||."""
+    """Compute points_l = theta + mu z_l / ||z_l|| and scale_l = 1 / ||z_l||."""
     q, d = points.shape
     w, z = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.float32)
     squares = np.empty(BLOCK)
@@ -271,8 +283,8 @@ def displaced_streamed(
 
 
 @kernel
-def scales(scale: Any, d: int, round_: int, tag: int, key: int) -> None:
-    """1/||z_l|| of normals (signs have it in closed form)."""
+def inverse_norms(scale: Any, d: int, round_: int, tag: int, key: int) -> None:
+    """Compute scale_l = 1 / ||z_l|| for rows of normals (for signs there is a closed form)."""
     w, z = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.float32)
     squares = np.empty(BLOCK)
     tiles = (d + BLOCK - 1) // BLOCK
@@ -286,7 +298,7 @@ def scales(scale: Any, d: int, round_: int, tag: int, key: int) -> None:
 
 @kernel
 def combine_streamed(out: Any, weights: Any, raw: int, round_: int, tag: int, key: int) -> None:
-    """out = sum_l weight_l z_l; no row is ever held."""
+    """Compute out = sum_l weight_l z_l without holding any row in memory."""
     d = out.size
     w, z = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.float32)
     total = np.empty(BLOCK)
@@ -304,7 +316,7 @@ def combine_streamed(out: Any, weights: Any, raw: int, round_: int, tag: int, ke
 
 @kernel
 def raw_tiles(rows: Any, w: Any, z: Any, t: int, d: int, round_: int, tag: int, key: int) -> None:
-    """Tile t of all rows, zero beyond d."""
+    """Draw tile t of all rows, with zeros beyond coordinate d."""
     tiles = (d + BLOCK - 1) // BLOCK
     n = min(BLOCK, d - t * BLOCK)
     for row in range(rows.shape[0]):
@@ -315,7 +327,7 @@ def raw_tiles(rows: Any, w: Any, z: Any, t: int, d: int, round_: int, tag: int, 
 
 @kernel
 def gram(products: Any, d: int, round_: int, tag: int, key: int) -> None:
-    """Z Z', from one pass over the tiles."""
+    """Compute the lower triangle of Z Z' in one pass over the tiles."""
     q = products.shape[0]
     w, z = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.float32)
     rows = np.empty((q, BLOCK))
@@ -328,7 +340,7 @@ def gram(products: Any, d: int, round_: int, tag: int, key: int) -> None:
 
 @kernel
 def inverse_cholesky(products: Any) -> Any:
-    """The inverse of the lower Cholesky factor; reads the lower triangle only."""
+    """Return the inverse of the lower Cholesky factor of a matrix, of which only the lower triangle is read."""
     q = products.shape[0]
     factor, inverse = np.zeros((q, q)), np.zeros((q, q))
     for i in range(q):
@@ -347,7 +359,7 @@ def inverse_cholesky(products: Any) -> Any:
 
 @kernel
 def transposed_times(matrix: Any, vector: Any) -> Any:
-    """M' c for a lower triangular M."""
+    """Return M' c for a lower triangular matrix M."""
     out = np.zeros(vector.size)
     for i in range(vector.size):
         for j in range(i + 1):
@@ -357,7 +369,7 @@ def transposed_times(matrix: Any, vector: Any) -> Any:
 
 @kernel
 def displaced_mixed(points: Any, theta: Any, mixing: Any, round_: int, tag: int, key: int) -> None:
-    """theta + (mu M) z, tile by tile."""
+    """Compute points = theta + (mu M) Z tile by tile; ``mixing`` is mu M, lower triangular."""
     q, d = points.shape
     w, z = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.float32)
     rows = np.empty((q, BLOCK))

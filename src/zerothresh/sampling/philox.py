@@ -1,13 +1,13 @@
-"""The only source of randomness: every number is a function of (seed, round, purpose).
+"""The only source of randomness: every random number is a function of (seed, round, purpose).
 
-The generator is Philox4x32-10 (Salmon et al., *Parallel random numbers: as easy as 1, 2, 3*, 2011),
-a keyed bijection of a 128-bit counter. The key comes from the seed; the counter holds the position
-in the stream (64 bits), the round (32) and a tag (32) that tells streams of one round apart. So any
-round can be drawn again alone, in any order, on any worker, and nothing has to be stored.
+The generator is Philox4x32-10 (Salmon et al., *Parallel random numbers: as easy as 1, 2, 3*, 2011), a keyed
+bijection of a 128-bit counter. The key comes from the seed. The counter holds the position in the stream (64 bits),
+the round (32 bits) and a tag (32 bits) that tells the streams of one round apart. So the numbers of any round can be
+drawn again on their own, in any order, on any worker, and no state of a generator has to be stored.
 
-The kernel is ours, and so is the step from words to normals, because NumPy does not promise that its
-distributions stay the same from release to release. Normals are made in float32 by polynomials (no
-library's ``log`` or ``sin``, which differ between processors) and used in float64.
+The generator and the transformation of its 32-bit words to normals are implemented here, because NumPy does not
+promise that its distributions stay the same from release to release. Normals are computed in float32 by polynomials,
+because the ``log`` and ``sin`` of libraries differ between processors, and are used in float64.
 """
 
 from __future__ import annotations
@@ -25,18 +25,24 @@ from numpy.typing import NDArray
 
 from zerothresh.sampling.jit import kernel
 
-BLOCK = 1024  # words are made in blocks of this many; a position is (block, place in the block)
+BLOCK = 1024  # 32-bit words are generated in blocks of this many
 _LANES = BLOCK // 4
 _HALF = BLOCK // 2
 
-PLAN, DIRECTIONS = 1, 2  # the purposes, in the top byte of a tag
-TAG_LIMIT = 1 << 24  # how many streams of one purpose a round can have
+PLAN, DIRECTIONS = 1, 2  # the purpose of a stream, in the top byte of its tag
+TAG_LIMIT = 1 << 24  # the number of streams of one purpose that a round can have
 
 u32, u64, f32 = np.uint32, np.uint64, np.float32
 
 
 def seed_of(seed: object) -> int:
-    """Check a seed, or draw one from the system if it is None.
+    """Check a seed, or draw one from the operating system if it is None.
+
+    Args:
+        seed: a whole number from 0 to 2**1000 - 1, or None.
+
+    Returns:
+        The seed as an ``int``.
 
     >>> seed_of(7)
     7
@@ -44,26 +50,29 @@ def seed_of(seed: object) -> int:
     if seed is None:
         return secrets.randbits(63)
     if isinstance(seed, (bool, np.bool_)):
-        raise ValueError(f"seed must be a whole number from 0 up, or None, not {seed!r}")
+        raise ValueError(f"seed must be a whole number of at least 0, or None for a random one, not {seed!r}")
     try:
         number = operator.index(seed)  # type: ignore[arg-type]
     except TypeError:
-        raise ValueError(f"seed must be a whole number from 0 up, or None for a fresh one, not {seed!r}") from None
+        raise ValueError(f"seed must be a whole number of at least 0, or None for a random one, not {seed!r}") from None
     if number < 0:
-        raise ValueError(f"seed must be a whole number from 0 up, not {max(number, -(10**18))}")
+        raise ValueError(f"seed must be a whole number of at least 0, not {max(number, -(10**18))}")
     if number >= 1 << 1000:
-        raise ValueError("seed must be below 2**1000")
+        raise ValueError(f"seed must be below 2**1000, but it has {number.bit_length()} bits: pass a smaller number")
     return number
 
 
 def key_of(seed: int) -> int:
-    """Mix a seed of any size into the key, so that seeds 1, 2, 3 share nothing; 63 bits, to fit an int64."""
+    """Return the key of a seed: a hash of 63 bits, so that it fits an int64.
+
+    The hash makes the streams of similar seeds, such as 1, 2 and 3, unrelated.
+    """
     return int.from_bytes(hashlib.blake2b(str(seed).encode(), digest_size=8).digest(), "little") >> 1
 
 
 @intrinsic
 def _bits(typing_context: Any, x: Any) -> Any:
-    """The bits of a float32 as a uint32."""
+    """Reinterpret the bits of a float32 as a uint32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(32))
@@ -73,7 +82,7 @@ def _bits(typing_context: Any, x: Any) -> Any:
 
 @intrinsic
 def _float(typing_context: Any, x: Any) -> Any:
-    """The float32 that has the bits of a uint32."""
+    """Reinterpret the bits of a uint32 as a float32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.FloatType())
@@ -88,7 +97,7 @@ _W0, _W1 = u64(0x9E3779B9), u64(0xBB67AE85)
 
 @kernel
 def words(out: Any, block: int, round_: int, tag: int, key: int) -> None:
-    """Fill ``out`` (1024 uint32) with block number ``block`` of the stream (key, round, tag)."""
+    """Fill ``out`` (1024 uint32) with block number ``block`` of the words of the stream (key, round, tag)."""
     first = u64(block) * u64(_LANES)
     round_word, tag_word = u64(round_) & _MASK, u64(tag) & _MASK
     key0, key1 = u64(key) & _MASK, u64(key) >> _SHIFT
@@ -106,7 +115,7 @@ def words(out: Any, block: int, round_: int, tag: int, key: int) -> None:
         out[3 * _LANES + lane] = u32(d)
 
 
-# Polynomials of Cephes (logf, sinf, cosf): errors below two units in the last place of float32.
+# Polynomials of the Cephes library (logf, sinf, cosf): errors below two units in the last place of float32.
 _L0, _L1, _L2 = f32(7.0376836292e-2), f32(-1.1514610310e-1), f32(1.1676998740e-1)
 _L3, _L4, _L5 = f32(-1.2420140846e-1), f32(1.4249322787e-1), f32(-1.6668057665e-1)
 _L6, _L7, _L8 = f32(2.0000714765e-1), f32(-2.4999993993e-1), f32(3.3333331174e-1)
@@ -122,7 +131,7 @@ _23, _1 = u32(23), u32(1)
 
 @kernel
 def normals_of(z: Any, w: Any) -> None:
-    """Box-Muller: 1024 words to 1024 standard normals in float32; |z| <= 6.8."""
+    """Transform 1024 words to 1024 standard normals in float32 by the Box-Muller method; |z| <= 6.8."""
     for i in range(_HALF):
         u = (f32(w[i]) + _HALF_F) * _U32  # in (0, 1]
         bits = _bits(u)
@@ -145,16 +154,16 @@ def normals_of(z: Any, w: Any) -> None:
         y = y * x * xx + _LN2_LOW * e - _HALF_F * xx
         log = (x + y) + _LN2_HIGH * e
         minus = -log
-        radius = np.sqrt(minus if minus > f32(0) else f32(0))  # sqrt(2) of it goes into 1/sqrt(2)
+        radius = np.sqrt(minus if minus > f32(0) else f32(0))  # the missing factor sqrt(2) cancels the 1/sqrt(2) below
         v = w[_HALF + i]
         angle = (f32(v & _LOW30) * _U30 - _HALF_F) * _QUARTER_TURN  # in [-pi/4, pi/4]
         t = angle * angle
         s = ((_S0 * t + _S1) * t + _S2) * t * angle + angle
         c = ((_C0 * t + _C1) * t + _C2) * t * t - _HALF_F * t + _ONE
-        # cos and sin of angle + pi/4 are (c - s)/sqrt 2 and (c + s)/sqrt 2: the first quadrant; the
+        # cos and sin of angle + pi/4 are (c - s)/sqrt 2 and (c + s)/sqrt 2, which are in the first quadrant; the
         # two top bits of the word choose the quadrant.
         x, y = radius * (c - s), radius * (c + s)
-        x = x if x > _TINY else _TINY  # never 0: a direction may have one entry, and is divided by its size
+        x = x if x > _TINY else _TINY  # never 0: a direction may have a single entry, by which it is divided
         y = y if y > _TINY else _TINY
         z[i] = _float(_bits(x) ^ (v & _SIGN))
         z[_HALF + i] = _float(_bits(y) ^ ((v << _1) & _SIGN))
@@ -162,7 +171,7 @@ def normals_of(z: Any, w: Any) -> None:
 
 @kernel
 def fill_normals(out: Any, round_: int, tag: int, key: int) -> None:
-    """Fill a flat array with the first normals of the stream (key, round, tag)."""
+    """Fill a one-dimensional array with the first standard normals of the stream (key, round, tag)."""
     w = np.empty(BLOCK, np.uint32)
     z = np.empty(BLOCK, np.float32)
     for start in range(0, out.size, BLOCK):
@@ -174,7 +183,7 @@ def fill_normals(out: Any, round_: int, tag: int, key: int) -> None:
 
 @kernel
 def _fill_uniforms(out: Any, round_: int, tag: int, key: int, skip: int) -> None:
-    """Fill with 53-bit uniforms in [0, 1), leaving out the first ``skip`` of the stream."""
+    """Fill ``out`` with uniform numbers of 53 bits in [0, 1), after the first ``skip`` numbers of the stream."""
     w = np.empty(BLOCK, np.uint32)
     at = -1
     for i in range(out.size):
@@ -189,6 +198,14 @@ def _fill_uniforms(out: Any, round_: int, tag: int, key: int, skip: int) -> None
 class Stream:
     """The random numbers that a method's ``plan`` draws in one round.
 
+    Each method of this class continues the stream where the previous call stopped.
+
+    Args:
+        seed: the seed of the run.
+        round: the number of the round.
+        purpose: tells the streams of one round apart; ``PLAN`` by default.
+        key: the key of the seed, if it is known already; otherwise it is computed by `key_of`.
+
     >>> Stream(seed=3, round=0).integers(10, 4).tolist() == Stream(seed=3, round=0).integers(10, 4).tolist()
     True
     """
@@ -201,29 +218,29 @@ class Stream:
         self._normal_streams = 0
 
     def uniform(self, size: int = 1) -> NDArray[np.float64]:
-        """``size`` numbers, uniform in [0, 1)."""
+        """Draw ``size`` numbers (1 by default), uniform in [0, 1)."""
         out = np.empty(size)
         _fill_uniforms(out, self._round, self._tag, self._key, self._drawn)
         self._drawn += size
         return out
 
     def chance(self, probability: float) -> bool:
-        """True with the given probability."""
+        """Return True with the given probability."""
         return bool(self.uniform()[0] < probability)
 
     def integers(self, high: int, size: int = 1) -> NDArray[np.int64]:
-        """``size`` whole numbers, uniform in 0 .. high - 1, with replacement."""
+        """Draw ``size`` whole numbers (1 by default), uniform in 0 .. high - 1, with replacement."""
         if high < 1:
             raise ValueError(f"cannot draw a whole number below {high}: the bound must be at least 1")
         return np.minimum((self.uniform(size) * high).astype(np.int64), high - 1)
 
     def subset(self, n: int, size: int) -> NDArray[np.int64]:
-        """``size`` different numbers out of 0 .. n - 1, in random order."""
+        """Draw ``size`` different whole numbers out of 0 .. n - 1, in random order."""
         if not 1 <= size <= n:
             raise ValueError(f"cannot draw {size} different components out of n = {n}: ask for 1 to {n}")
         if size == 1:
             return np.array([min(int(self.uniform()[0] * n), n - 1)])
-        if 4 * size < n:  # Floyd's algorithm, then an order: no work that grows with n
+        if 4 * size < n:  # Floyd's algorithm and a random order afterwards: the work does not grow with n
             chosen: list[int] = []
             seen: set[int] = set()
             for top, u in zip(range(n - size, n), self.uniform(size).tolist(), strict=True):
@@ -236,7 +253,7 @@ class Stream:
         return order[:size].astype(np.int64)
 
     def normal(self, size: int) -> NDArray[np.float64]:
-        """``size`` standard normals."""
+        """Draw ``size`` standard normals; each call uses a stream of its own."""
         self._normal_streams += 1
         out = np.empty(size)
         fill_normals(out, self._round, self._tag + self._normal_streams, self._key)
