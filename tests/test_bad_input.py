@@ -62,7 +62,7 @@ def go(fun=f, x0=6, k=2, **options):
         ({"estimator": zt.Estimator(s2=7)}, r"s2 = 7 is larger than the dimension d = 6: take s2 from 1 to 6"),
         ({"estimator": zt.Estimator(mu=1e-18), "x0": [1.0, 0, 0, 0, 0, 0]}, r"mu = 1e-18 is so small that theta \+ mu u = theta"),
         ({"estimator": zt.Estimator(mu=1e-309)}, r"mu = 1e-309 is so small"),
-        ({"seed": -1}, r"seed must be a whole number from 0 up, not -1"),
+        ({"seed": -1}, r"seed must be a whole number of at least 0, not -1"),
         ({"seed": "x"}, r"seed must be a whole number"),
         ({"workers": 0}, r"workers must be at least 1 \(threads\), or a concurrent.futures.Executor, not 0"),
         ({"workers": "two"}, r"workers must be a whole number"),
@@ -72,7 +72,7 @@ def go(fun=f, x0=6, k=2, **options):
         ({"fun": lambda: 0.0}, r"but it is called as"),
         ({"fun": component, "n": 3, "method": zt.SZOHT(0.1, batch=4)}, r"cannot draw 4 different components out of n = 3"),
         ({"chunk": 0, "vectorized": True}, r"chunk must be at least 1"),
-        ({"bounds": (1, 2)}, r"bounds of coordinate 0 are \[1, 2\]; they must hold 0"),
+        ({"bounds": (1, 2)}, r"bounds of coordinate 0 are \[1, 2\]; they must contain 0"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_raises_before_any_call(options, words):

@@ -1,1 +1,1 @@
-"""The forms that a user's function may have."""
+"""The forms that a user's objective function may have."""

@@ -1,4 +1,4 @@
-"""The objective: the `Problem` protocol, and wrappers that make one of a user's callable."""
+"""The objective: the `Problem` protocol, and the wrapper that checks a user's function and the values it returns."""
 
 from __future__ import annotations
 
@@ -18,55 +18,84 @@ Indices = NDArray[np.int64]
 
 @runtime_checkable
 class Problem(Protocol):
-    """An objective as an object: d, n, and the values of components at points."""
+    """An objective as an object, which knows its dimension and evaluates its components at many points.
+
+    Attributes:
+        d: the dimension of a point.
+        n: the number of components f_1 .. f_n, whose mean is the objective F.
+    """
 
     d: int
     n: int
 
     def values(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for each row x of ``points`` (B, d) and i of ``components`` (B,): (B,)."""
+        """Evaluate f_i(x) for pairs of a point x and a component i.
+
+        Args:
+            points: the points, shape (B, d), read-only.
+            components: the component i for each point, from 0 to n - 1, shape (B,), read-only.
+
+        Returns:
+            The values, shape (B,).
+        """
 
 
 class BadValue(ValueError):
-    """The objective returned something that is not a finite real number (or not one for each point)."""
+    """The objective returned something other than one finite real number per point."""
 
 
 class Objective:
-    """A user's callable in one of its forms, checked on the way in and on the way out."""
+    """A user's function in any of its forms; the values that it returns are checked.
+
+    Args:
+        function: the user's function, called as f(x), f(x, i), f(X) or f(X, I).
+        d: the dimension of a point.
+        n: the number of components; 1 if the function takes no component.
+        takes_component: whether the function takes the component i (or the array I) as its second argument.
+        vectorized: whether the function takes many points at once: X of shape (B, d), and I of shape (B,).
+    """
 
     def __init__(self, function: Callable[..., Any], d: int, n: int, *, takes_component: bool, vectorized: bool):
         self.function, self.d, self.n = function, d, n
         self.takes_component, self.vectorized = takes_component, vectorized
-        self.finite = True  # whether NaN and infinities are errors
+        self.finite = True  # whether NaN and infinite values are errors
 
     def value(self, point: Array, component: int) -> float:
-        """f_i(x), one call."""
+        """Evaluate f_i at the point x, shape (d,), by one call of the function."""
         if self.vectorized:
             return float(self.batch(point[None], np.array([component], dtype=np.int64))[0])
         value = self.function(point, component) if self.takes_component else self.function(point)
         return scalar(value, finite=self.finite)
 
     def batch(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for a batch: one call of a vectorised function."""
+        """Evaluate f_i(x) for a batch of points (B, d) and components (B,) by one call of a vectorised function."""
         value = self.function(points, components) if self.takes_component else self.function(points)
         return vector(value, len(points), finite=self.finite)
 
 
-def _plain(value: Any) -> NDArray[Any]:
-    """As an array; what is masked is not known, and becomes NaN."""
+def _unmasked(value: Any) -> NDArray[Any]:
+    """Convert a returned value to an array; masked entries are unknown values and become NaN."""
     if isinstance(value, np.ma.MaskedArray):
         return np.ma.filled(value.astype(np.float64), np.nan)
     return np.asarray(value)
 
 
 def scalar(value: Any, *, finite: bool = True) -> float:
-    """One real number (a finite one), or `BadValue` with the reason."""
+    """Check that a returned value is one real number.
+
+    Args:
+        value: what the function returned: a number, or an array of one number.
+        finite: whether NaN and infinite values are refused; True by default.
+
+    Returns:
+        The number. Raises `BadValue` with the reason if the value is refused.
+    """
     if type(value) is float:
         number = value
     else:
         if value is None:
             raise BadValue("the function returned None; it must return one number (is a `return` missing?)")
-        array = _plain(value)
+        array = _unmasked(value)
         if array.size != 1:
             raise BadValue(
                 f"the function returned an array of shape {array.shape}; it must return one number "
@@ -82,6 +111,7 @@ def scalar(value: Any, *, finite: bool = True) -> float:
 
 @kernel
 def _all_finite(numbers: Any) -> bool:
+    """Whether all entries of an array are finite."""
     finite = True
     for number in numbers:
         finite &= np.abs(number) < np.inf
@@ -89,14 +119,23 @@ def _all_finite(numbers: Any) -> bool:
 
 
 def vector(value: Any, size: int, *, finite: bool = True) -> Array:
-    """``size`` real numbers (finite ones), or `BadValue` with the reason."""
+    """Check that a returned value holds one real number per point.
+
+    Args:
+        value: what the vectorised function returned.
+        size: the number of points that it was called with.
+        finite: whether NaN and infinite values are refused; True by default.
+
+    Returns:
+        The numbers, shape (size,). Raises `BadValue` with the reason if the value is refused.
+    """
     if value is None:
         raise BadValue(f"the function returned None; it must return {size} numbers (is a `return` missing?)")
-    array = _plain(value)
+    array = _unmasked(value)
     if array.shape != (size,):
         raise BadValue(
             f"the vectorised function returned shape {array.shape} for {size} points; it must return "
-            f"shape ({size},), one number a point"
+            f"shape ({size},), one number per point"
         )
     if array.dtype.kind not in "fiub":
         raise BadValue(f"the vectorised function returned dtype {array.dtype}; it must return real numbers")
@@ -104,13 +143,23 @@ def vector(value: Any, size: int, *, finite: bool = True) -> Array:
     if finite and not _all_finite(numbers):
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise BadValue(
-            f"the function returned {float(numbers[row])} for point {row} of the batch; values must be finite"
+            f"the function returned {float(numbers[row])} for point {row} of the batch; it must return finite numbers"
         )
     return numbers
 
 
 def wrap(fun: Any, d: int | None, n: int | None, vectorized: bool) -> Objective:
-    """Make an `Objective` of a callable or of a problem object."""
+    """Make an `Objective` of a function or of a problem object.
+
+    Args:
+        fun: a function of x (or of x and i), or an object with the attributes of `Problem`.
+        d: the dimension; None if only a problem object knows it.
+        n: the number of components, if the function takes a component; None if it does not.
+        vectorized: whether the function takes many points at once. A problem object always does.
+
+    Returns:
+        The objective. Raises ``ValueError`` if the arguments contradict each other.
+    """
     if not callable(fun) and not isinstance(fun, Problem):
         raise ValueError(
             f"fun must be a function of x (or of x and i), or a problem object with d, n and "
@@ -119,12 +168,15 @@ def wrap(fun: Any, d: int | None, n: int | None, vectorized: bool) -> Objective:
     if isinstance(fun, Problem) and callable(fun.values):
         own_d, own_n = check.count("the problem's d", fun.d), check.count("the problem's n", fun.n)
         if d is not None and d != own_d:
-            raise ValueError(f"x0 has length {d}, but the problem has d = {own_d}")
+            raise ValueError(f"x0 has length {d}, but the problem has d = {own_d}: pass a start of length {own_d}")
         if n is not None and n != own_n:
             raise ValueError(f"n = {n} was given, but the problem has n = {own_n}: leave n out")
         return Objective(fun.values, own_d, own_n, takes_component=True, vectorized=True)
     if d is None:
-        raise ValueError("x0 must be the start, or the dimension d as a whole number; only a problem knows its own")
+        raise ValueError(
+            "x0 must be the starting point, or the dimension d as a whole number; it can be left out only if fun is a "
+            "problem object, which knows its own dimension"
+        )
     takes_component = n is not None
     components = 1 if n is None else check.count("n", n, what=" (the number of components)")
     _check_arity(fun, takes_component, vectorized)
@@ -132,10 +184,10 @@ def wrap(fun: Any, d: int | None, n: int | None, vectorized: bool) -> Objective:
 
 
 def _check_arity(fun: Callable[..., Any], takes_component: bool, vectorized: bool) -> None:
-    """Refuse a function that cannot take the arguments it will get."""
+    """Raise ``ValueError`` if the function cannot take the arguments that it will be called with."""
     try:
         signature = inspect.signature(fun)
-    except (TypeError, ValueError):  # a builtin that does not tell
+    except (TypeError, ValueError):  # a builtin function whose signature is not known
         return
     x, i = ("X", "I") if vectorized else ("x", "i")
     given = (x, i) if takes_component else (x,)
@@ -145,7 +197,7 @@ def _check_arity(fun: Callable[..., Any], takes_component: bool, vectorized: boo
         name = getattr(fun, "__name__", type(fun).__name__)
         call = f"{name}({', '.join(given)})"
         hint = (
-            f"n was given, so it gets the component too; leave n out for a plain {name}({x})"
+            f"n was given, so the component is passed too; leave n out if the function is {name}({x})"
             if takes_component
             else f"pass n=... if it takes a component: {name}({x}, {i})"
         )
