@@ -2,12 +2,12 @@
 
     python tests/chaos.py [runs] [seed]        (make chaos)
 
-Every run has a twin that is never killed. A ledger outside the run folder notes each query, when the
-objective is asked. Printed, and all three must be 0:
+Every run has a twin that is never killed. A ledger outside the run folder records each query at the moment when
+the objective is asked. Three numbers are printed, and all of them must be 0:
 
 - lost values: queries that the twin did not make, and whose value had been on disk before the kill;
-- repeated queries: queries of a session whose value is not on disk when it dies, beyond those that can
-  have been under way: one a worker, or one chunk a worker for a vectorised function;
+- repeated queries: queries of a session whose value is not on disk when the session dies, beyond those that can
+  have been under way: one per worker, or one chunk per worker for a vectorised function;
 - bit differences: runs whose result or trace differs from the twin's.
 """
 
@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +71,7 @@ METHODS += [
     zt.methods.ESSwaps(),
     zt.methods.Outside("scipy"),
 ]
-SPEEDS = (0.0, 0.0002, 0.002)  # seconds a call
+SPEEDS = (0.0, 0.0002, 0.002)  # seconds per call
 CHUNK = 5
 
 
@@ -115,13 +116,27 @@ class Tally:
         return self.lost == self.repeated == self.differences == 0
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When a process that is to be killed tells its parent, and when it waits for its death: in queries."""
+
+    tell: int
+    wait: int
+    pipe: int
+
+
 class Objective:
-    """The ridge problem, as a function that notes every point it is asked for, and takes its time."""
+    """The ridge problem, as a function that records every point it is asked for, and takes its time.
+
+    With ``limits``, it tells the parent process when the first limit of queries is reached, and at the second one
+    it waits until it is killed, so that the kill comes in time on a machine of any speed.
+    """
 
     fingerprint = "chaos"
 
-    def __init__(self, case: Case, ledger: Path | None) -> None:
-        self.case = case
+    def __init__(self, case: Case, ledger: Path | None, limits: Limits | None = None) -> None:
+        self.case, self.limits, self.count = case, limits, 0
+        self.lock = threading.Lock()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self.fd = None if ledger is None else os.open(ledger, flags)
         self.d, self.n = PROBLEM.d, PROBLEM.n
@@ -131,16 +146,24 @@ class Objective:
         if self.fd is not None:
             rows = zip(points, components.tolist(), strict=True)
             os.write(self.fd, b"".join(b"%b\n" % _name(x, i) for x, i in rows))
+        if self.limits is not None:
+            with self.lock:
+                self.count += len(points)
+                count = self.count
+            if count >= self.limits.tell:
+                os.write(self.limits.pipe, b"x")
+            while count >= self.limits.wait:
+                time.sleep(1)
         if self.case.pause:
             time.sleep(self.case.pause)
         return values
 
 
 class OneByOne(Objective):
-    """The same, a point a call."""
+    """The same problem, with one point per call."""
 
-    def __init__(self, case: Case, ledger: Path | None) -> None:
-        super().__init__(case, ledger)
+    def __init__(self, case: Case, ledger: Path | None, limits: Limits | None = None) -> None:
+        super().__init__(case, ledger, limits)
         self.many, self.values = self.values, None  # not a problem object
 
     def __call__(self, x: Any, i: int) -> float:
@@ -151,21 +174,21 @@ def _name(x: Any, i: int) -> bytes:
     return hashlib.blake2b(x.tobytes() + bytes([i]), digest_size=12).hexdigest().encode()
 
 
-def run(case: Case, folder: Path | None, ledger: Path | None, budget: int) -> zt.Result:
-    """The run itself, in whatever process."""
+def run(case: Case, folder: Path | None, ledger: Path | None, budget: int, limits: Limits | None = None) -> zt.Result:
+    """The run itself, in this process or in a child of it."""
     kept = zt.runs.Run.due, time.time, time.monotonic
     try:
         if case.eager and folder is not None:
             zt.runs.Run.due = lambda self: True  # type: ignore[method-assign]
         if case.jumps and folder is not None:
             _let_clocks_jump(case.seed)
-        return _minimize(case, folder, ledger, budget)
+        return _minimize(case, folder, ledger, budget, limits)
     finally:
         zt.runs.Run.due, time.time, time.monotonic = kept  # type: ignore[method-assign]
 
 
-def _minimize(case: Case, folder: Path | None, ledger: Path | None, budget: int) -> zt.Result:
-    fun = Objective(case, ledger) if case.vectorised else OneByOne(case, ledger)
+def _minimize(case: Case, folder: Path | None, ledger: Path | None, budget: int, limits: Limits | None) -> zt.Result:
+    fun = (Objective if case.vectorised else OneByOne)(case, ledger, limits)
     return zt.minimize(
         fun,
         PROBLEM.d,
@@ -199,22 +222,46 @@ def _let_clocks_jump(seed: int) -> None:
     time.time, time.monotonic = jumping, leaping
 
 
-def session(case: Case, folder: Path, ledger: Path, budget: int, kill_after: float | None) -> bool:
-    """A process that works on the run, killed after a while; True if it came to the end."""
+@dataclass(frozen=True)
+class Kill:
+    """When a session is killed: a moment after so many queries, and at the latest some queries later."""
+
+    after: int
+    queries_later: int
+    delay: float  # seconds; the instant is to be a random one, and nothing depends on how long this is
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator, total: int) -> Kill:
+        """A random instant of a run that takes so many queries; one in eight comes while the folder is opened."""
+        after = 0 if rng.random() < 1 / 8 else int(rng.integers(1, max(2, 0.8 * total)))
+        return cls(after, int(rng.integers(0, 40)), float(rng.choice([0.0, rng.exponential(0.003)])))
+
+
+def session(case: Case, folder: Path, ledger: Path, budget: int, kill: Kill | None) -> bool:
+    """Work on the run in a process that may be killed; returns True if it came to the end."""
+    told, telling = os.pipe()
     child = os.fork()
     if child == 0:
+        os.close(told)
         code = 1
         try:
-            result = run(case, folder, ledger, budget)
+            limits = None if kill is None else Limits(kill.after, kill.after + kill.queries_later, telling)
+            if kill is not None and kill.after == 0:
+                os.write(telling, b"x")
+            result = run(case, folder, ledger, budget, limits)
             code = 0 if result.status in (zt.Status.BUDGET, zt.Status.CONVERGED) else 3
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(code)
-    if kill_after is not None:
-        time.sleep(kill_after)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+    os.close(telling)
+    try:
+        if kill is not None and os.read(told, 1):  # nothing to read: the child has ended
+            time.sleep(kill.delay)
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    finally:
+        os.close(told)
     if os.WIFSIGNALED(status):
         return False
     if os.WEXITSTATUS(status) != 0:
@@ -246,13 +293,11 @@ def torment(case: Case, where: Path, budget: int, rng: np.random.Generator, tall
     shutil.rmtree(where, ignore_errors=True)
     where.mkdir(parents=True)
     folder, ledger = where / "run", where / "ledger"
-    begun = time.perf_counter()
     twin = run(case, None, where / "twin", budget)
-    length = time.perf_counter() - begun + 0.01
+    total = asked(where / "twin")
     sessions, held, noted, vain, done = 0, 0, 0, 0, False
     while True:
-        limit = None if sessions >= 12 else float(rng.uniform(0, 1.2 * length))
-        done = session(case, folder, ledger, budget, limit)
+        done = session(case, folder, ledger, budget, None if sessions >= 12 else Kill.drawn(rng, total))
         sessions += 1
         queries, noted = asked(ledger) - noted, asked(ledger)
         if done:
@@ -285,7 +330,8 @@ def damage(folder: Path, rng: np.random.Generator) -> None:
         path.write_bytes(path.read_bytes()[:cut] + junk)
     if len(snapshots) == 2 and rng.random() < 0.5:
         path = snapshots[-1][1]
-        path.write_bytes(path.read_bytes()[: int(rng.integers(0, path.stat().st_size))])
+        size = path.stat().st_size  # 0 if an earlier damage left nothing of it
+        path.write_bytes(path.read_bytes()[: int(rng.integers(0, max(1, size)))])
 
 
 def compare(case: Case, folder: Path, twin: zt.Result, budget: int, tally: Tally) -> None:
@@ -304,8 +350,8 @@ def compare(case: Case, folder: Path, twin: zt.Result, budget: int, tally: Tally
         tally.words.append(f"differs: {case}")
 
 
-def campaign(runs: int, seed: int, where: Path, *, show: bool = False) -> Tally:
-    """Runs over all methods, speeds, forms and policies."""
+def campaign(runs: int, seed: int, where: Path, *, show: bool = False, share: float = 1.0) -> Tally:
+    """Runs over all methods, speeds, forms and policies, with this share of the usual budgets."""
     rng, tally = np.random.default_rng(seed), Tally()
     for number in range(runs):
         pause = SPEEDS[number // len(METHODS) % len(SPEEDS)]
@@ -319,7 +365,8 @@ def campaign(runs: int, seed: int, where: Path, *, show: bool = False) -> Tally:
             jumps=bool(rng.random() < 0.2),
             seed=number,
         )
-        torment(case, where / "case", {0.0: 3000, 0.0002: 1200, 0.002: 500}[pause], rng, tally, spoil=number % 4 == 3)
+        budget = int(share * {0.0: 3000, 0.0002: 1200, 0.002: 500}[pause])
+        torment(case, where / "case", budget, rng, tally, spoil=number % 4 == 3)
         if show and (number % 10 == 9 or number == runs - 1):
             print(tally, flush=True)
     return tally
@@ -360,7 +407,6 @@ def full_disk(where: Path) -> str:
 def main() -> int:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 120
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    run(Case(METHODS[4], 0.0, 1, False, "never", False, False, 0), None, None, 300)  # compile before the clock runs
     with tempfile.TemporaryDirectory() as scratch:
         tally = campaign(runs, seed, Path(scratch), show=True)
         disk = full_disk(Path(scratch) / "disk")

@@ -19,16 +19,11 @@ from zerothresh.runs.journal import Journal
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")  # forked on purpose
 
 PACKAGE = Path(zt.__file__).parent
-KEEPING = tuple(str(PACKAGE / part) for part in ("runs", "keeper.py", "files.py"))
-
-
-@pytest.fixture(autouse=True)
-def compiled():
-    chaos.run(chaos.Case(chaos.METHODS[4], 0.0, 1, False, "never", False, False, 0), None, None, 300)
+KEEPING = tuple(str(PACKAGE / part) for part in ("runs", "basics/files.py"))
 
 
 def test_killed_runs_lose_nothing_repeat_nothing_and_end_the_same(tmp_path):
-    tally = chaos.campaign(chaos.OURS, 3, tmp_path)
+    tally = chaos.campaign(chaos.OURS, 3, tmp_path, share=0.25)  # 750 calls per run: a dozen rounds or more
     assert tally.kills > 8
     assert tally.clean, f"{tally} {tally.words}"
 
@@ -60,10 +55,18 @@ def last_breath(instant):
     return seen
 
 
+def test_damage_to_a_file_that_is_empty_already_leaves_it_so(tmp_path):
+    for name in ("snapshot-0000000001.npz", "snapshot-0000000002.npz", "journal-0000000002.jsonl"):
+        (tmp_path / name).touch()
+    for seed in range(10):
+        chaos.damage(tmp_path, np.random.default_rng(seed))
+        assert (tmp_path / "snapshot-0000000002.npz").stat().st_size == 0
+
+
 def test_killed_at_each_instant_of_the_keeping_nothing_is_lost(tmp_path):
     """Random instants seldom hit the few microseconds between two steps on the disk: these hit them all."""
     case = chaos.Case(zt.SAGASZHT(0.02), 0.0, 1, False, "never", True, False, 1)
-    budget = 60
+    budget = 52  # three steps and the end: snapshots are written, replaced and removed
     twin = chaos.run(case, None, tmp_path / "twin", budget)
     seen = []
 
@@ -119,7 +122,7 @@ def test_chaos_notices_a_keeper_that_loses_things(fault, tmp_path, monkeypatch):
         monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda self: False)
         case = dataclasses.replace(case, eager=False)
     else:
-        monkeypatch.setattr("zerothresh.keeper.restore", lambda template, arrays: template)
+        monkeypatch.setattr("zerothresh.runs.recorder.restore", lambda template, arrays: template)
     tally = chaos.Tally()
     try:
         chaos.torment(case, tmp_path, 1200, np.random.default_rng(0), tally, spoil=False)
