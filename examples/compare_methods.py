@@ -1,8 +1,8 @@
-"""Four methods on one problem, each with the best learning rate of a grid: a table, and a picture.
+"""Compare four methods on one problem, each with the best learning rate of a grid. Prints a table, draws a picture.
 
     python examples/compare_methods.py [picture.png]
 
-Sparse logistic regression, 100 samples and 20 features.
+The problem is sparse logistic regression with 100 samples and 20 features.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ found = zt.compare(
     },
     3,
     budget=50_000,
-    grid={"eta": [0.1, 0.5, 3.0]},  # takes the place of eta above
-    runs=2,  # choose eta
-    fresh=3,  # judge it: seeds that did not choose
+    grid={"eta": [0.1, 0.5, 3.0]},  # replaces the eta above
+    runs=2,  # runs per learning rate, which choose the best one
+    fresh=3,  # runs that judge it, with new seeds
     estimator=zt.Estimator(q=20),
 )
-print(f"F* = {found.optimum:.5f}, by trying all 1140 supports\n{found}")
+print(f"F* = {found.optimum:.5f}, found by trying all 1140 supports\n{found}")
 figure = found.plot(title="Sparse logistic regression, n = 100, d = 20, k = 3")
 figure.savefig(path, dpi=100)
 print(f"picture: {path}")

@@ -1,13 +1,13 @@
-"""Which four of a simulator's sixty knobs have been turned, and how far?
+"""Find out which four of a simulator's sixty knobs have been turned, and how far.
 
-A plant with 60 knobs is watched at 20 operating points. Its simulator is a black box: a non-linear
-system is stepped until it settles, and eight sensors are read. The plant's readings do not agree with
-the simulator at its normal setting, x = 0, because someone has turned four knobs.
+A plant with 60 knobs is observed at 20 operating points. Its simulator is a black box: it advances a non-linear system
+until the system settles, and reads eight sensors. The plant's readings disagree with the simulator at its normal
+setting, x = 0, because someone has turned four knobs.
 
-``loss(x, i)`` is how far the simulator with the setting x is from the plant at operating point i.
+``loss(x, i)`` is the error of the simulator with setting x at operating point i.
 
-Method and eta were found by trial: other settings, several of VR-SZHT's among them, ended on wrong
-knobs for some seeds.
+The method and its learning rate were found by trial. With other settings, including several of VR-SZHT, some seeds
+ended on wrong knobs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _load = _rng.standard_normal((POINTS, SENSORS))
 
 
 def simulate(x: np.ndarray, i: int) -> np.ndarray:
-    """The sensors at operating point i with the knobs at x."""
+    """Return the readings of the sensors, an array of shape (8,), at operating point i with the knobs at x."""
     push = _effect[i] @ x + _load[i]
     state = np.zeros(SENSORS)
     for _ in range(10):
@@ -40,7 +40,7 @@ _plant = [simulate(_setting, i) for i in range(POINTS)]
 
 
 def loss(x: np.ndarray, i: int) -> float:
-    """How far the simulator is from the plant at operating point i."""
+    """Return the mean squared difference between simulator and plant at operating point i."""
     return float(np.mean((simulate(x, i) - _plant[i]) ** 2))
 
 

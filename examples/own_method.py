@@ -1,4 +1,4 @@
-"""A method of one's own, in one file: hard thresholding with a heavy ball (Polyak's momentum)."""
+"""A method of your own in one file: hard thresholding with Polyak's heavy-ball momentum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import zerothresh as zt
 
 @dataclass(frozen=True)
 class Rolling:
-    """What the method knows between two rounds: the iterate and the one before."""
+    """The state between two rounds: the current iterate and the previous one."""
 
     theta: np.ndarray
     previous: np.ndarray
@@ -20,10 +20,10 @@ class Rolling:
 @zt.register("heavy-ball")
 @dataclass(frozen=True)
 class HeavyBall:
-    """FGZOHT with momentum: n (q + 1) calls a step."""
+    """FGZOHT with momentum; it needs n (q + 1) calls per step."""
 
     eta: float  # learning rate
-    beta: float = 0.5  # how much of the last step is made again
+    beta: float = 0.5  # momentum: the share of the previous step that is repeated
 
     def __post_init__(self) -> None:
         if not (self.eta > 0 and 0 <= self.beta < 1):
@@ -41,8 +41,8 @@ class HeavyBall:
 
 
 if __name__ == "__main__":
-    # An ill-conditioned problem, where momentum helps at the same eta. On easier ones it does not, and
-    # SZOHT with a larger eta comes close.
+    # On this ill-conditioned problem momentum helps at the same eta. On easier problems it does not, and SZOHT with a
+    # larger eta comes close.
     problem = zt.problems.quadratic(d=50, k_true=5, condition=200, seed=1)
     for method in (zt.SZOHT(eta=0.5), HeavyBall(eta=0.5), HeavyBall(eta=0.5, beta=0.8)):
         result = zt.minimize(problem, None, 10, budget=5_000, method=method, estimator=zt.Estimator(q=25), seed=0)

@@ -1,8 +1,8 @@
-"""Draw the picture of the README: five methods on a regression with 100 unknowns, 8 of them not zero.
+"""Draw the picture of docs/compare.md: five methods on a regression with 100 unknowns, of which 8 are non-zero.
 
-    python scripts/make_readme_picture.py [picture.png]
+    python scripts/make_methods_picture.py [picture.png]
 
-Three runs a method. It takes under a minute.
+Each method has three runs. The script takes less than a minute.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT = Path(__file__).parents[1] / "docs" / "pictures" / "methods.png"
 
 
 def regression(n: int = 1000, d: int = 100, k: int = 8, noise: float = 1.0, seed: int = 1) -> tuple[zt.Problem, float]:
-    """Least squares with noise, and F at the best fit on the true support."""
+    """Return a noisy least-squares problem, and F at the best fit on the true support."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     truth = np.zeros(d)
@@ -32,7 +32,7 @@ def regression(n: int = 1000, d: int = 100, k: int = 8, noise: float = 1.0, seed
 
 
 def main() -> None:
-    """Run, draw, and say what was found."""
+    """Run the methods, draw the picture, and print the final gap of each run."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT
     problem, best = regression()
     contenders = {
