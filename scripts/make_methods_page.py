@@ -37,8 +37,8 @@ How to read the tables:
   reached the goal within {cap} calls. A run that misses the goal counts with all of its calls, so a number above half
   of that limit usually means that one run of {seeds} ended on a wrong support.
 
-The measurements favour the methods with a learning rate: theirs is the best of a small grid, in units of the problem's
-curvature, and their first step has the size of the optimum. No user knows either. `auto` has no settings.
+The measurements favour methods with settings: a learning rate is the best of a small grid, in units of the problem's
+curvature, and an initial step has the size of the optimum. No user knows either number. `auto` has no settings.
 [queries.md](queries.md) has more problems, and a more thorough tuning of the paper's methods.
 """
 COLUMNS = ("name", "class", "solves", "calls per step", "memory", "required", "reference", "calls to the goal")

@@ -112,7 +112,7 @@ def test_methods_as_json_can_be_read_by_a_program() -> None:
     assert set(listed) == set(zt.methods.available())
     vr = listed["vr-szht"]
     assert vr["class"] == "VRSZHT"
-    assert "calls an epoch" in vr["summary"]
+    assert "calls per epoch" in vr["summary"]
     assert [p["name"] for p in vr["parameters"]] == ["eta", "m", "batch", "output"]
     assert [p["required"] for p in vr["parameters"]] == [True, False, False, False]
 
@@ -267,7 +267,7 @@ def test_the_start_can_be_read_from_a_file() -> None:
         (["box:plain", *PLAIN, "--x0", "none.npy"], "--x0 none.npy cannot be read"),
         (["box:plain", *PLAIN, "--out", "none/r.json"], "the folder none does not exist"),
         (["box:plain", *PLAIN, "--out", "box.py/r.json"], "box.py is not a folder"),
-        (["box:plain", *PLAIN, "--out", "."], ". is not a plain file"),
+        (["box:plain", *PLAIN, "--out", "."], ". is not a regular file"),
         (["box:plain", *PLAIN, "--out", "box.py"], "box.py exists already"),
         (["box:plain", *PLAIN, "--trace", "box.py"], "box.py exists already"),
         (["box:plain", *PLAIN, "--trace", "a", "--out", "a"], "--out and --trace both name a"),

@@ -1,9 +1,10 @@
-"""`zerothresh methods`: what there is to choose from."""
+"""`zerothresh methods`: list the methods that `zerothresh solve` can run."""
 
 from __future__ import annotations
 
 import inspect
 import json
+from itertools import groupby
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +12,10 @@ import typer
 from zerothresh.cli.messages import speaking
 
 
-def list_methods(as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
-    """List the methods, their hyper-parameters with defaults, and what a step costs."""
+def list_methods(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """List all methods with their hyper-parameters, default values, and number of calls per step."""
     with speaking():
         described = describe()
         if as_json:
@@ -22,29 +25,35 @@ def list_methods(as_json: Annotated[bool, typer.Option("--json", help="As JSON, 
 
 
 def describe() -> list[dict[str, Any]]:
-    """Name, class, hyper-parameters and summary of each method."""
-    from zerothresh.methods.registry import available
+    """Describe each method as a dict: name, class, family, hyper-parameters and summary, in the order of the list."""
+    from zerothresh.methods.registry import available, family_of
 
     return [
-        {"name": name, "class": method.__name__, "parameters": _parameters(method), "summary": _summary(method)}
+        {
+            "name": name,
+            "class": method.__name__,
+            "family": family_of(method),
+            "parameters": _parameters(method),
+            "summary": _summary(method),
+        }
         for name, method in available().items()
     ]
 
 
 def _parameters(method: type) -> list[dict[str, Any]]:
-    """Each with its default as it is written in Python; ``null`` and required if there is none."""
+    """The hyper-parameters of a class; defaults are written as in Python, and None where a value is required."""
     out = []
-    made = _example(method)
+    example = _example(method)
     for parameter in inspect.signature(method).parameters.values():
         required = parameter.default is parameter.empty
-        # A dataclass's default_factory is known only to an instance.
-        default = None if required else repr(getattr(made, parameter.name, parameter.default))
+        # The signature does not show what a dataclass's default_factory makes; an instance does.
+        default = None if required else repr(getattr(example, parameter.name, parameter.default))
         out.append({"name": parameter.name, "required": required, "default": default})
     return out
 
 
 def _example(method: type) -> Any:
-    """An instance, to read defaults from; None if the method wants more than numbers."""
+    """An instance to read defaults from; None if the required hyper-parameters are not numbers."""
     parameters = inspect.signature(method).parameters.values()
     try:
         return method(**{p.name: 1 for p in parameters if p.default is p.empty})
@@ -53,31 +62,40 @@ def _example(method: type) -> Any:
 
 
 def _summary(method: type) -> str:
-    """The docstring up to its formula or its arguments."""
-    paragraphs = (inspect.getdoc(method) or "").split("\n\n")
-    kept: list[str] = []
-    for paragraph in paragraphs:
+    """The docstring of a class up to its formula or its arguments."""
+    paragraphs = []
+    for paragraph in (inspect.getdoc(method) or "").split("\n\n"):
         if paragraph.startswith((".. math", "Arguments", "Reference", ">>>")):
             break
-        kept.append(" ".join(paragraph.split()))
-    return " ".join(kept)
+        paragraphs.append(" ".join(paragraph.split()))
+    return " ".join(paragraphs)
 
 
 def _show(described: list[dict[str, Any]]) -> None:
+    """Print one table per family."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(show_lines=True, caption="q directions an estimate, n components; see zerothresh solve --help")
-    table.add_column("method, class", no_wrap=True)
-    table.add_column("hyper-parameters", no_wrap=True)
-    table.add_column("what it is, and its calls of f_i")
-    for entry in described:
-        parameters = [f"{p['name']} (required)" if p["required"] else _assigned(p) for p in entry["parameters"]]
-        name = Text(entry["name"], style="bold")
-        name.append(f"\n{entry['class']}", style="dim not bold")
-        table.add_row(name, Text("\n".join(parameters)), Text(entry["summary"]))
-    Console().print(table)
+    from zerothresh.methods.registry import FAMILIES
+
+    console = Console()
+    for family, entries in groupby(described, key=lambda entry: entry["family"]):
+        title = Text(FAMILIES[family], style="bold")
+        table = Table(title=title, title_justify="left", show_lines=True, expand=True)
+        table.add_column("name, class", no_wrap=True)
+        table.add_column("hyper-parameters", no_wrap=True)
+        table.add_column("description")
+        for entry in entries:
+            parameters = [f"{p['name']} (required)" if p["required"] else _assigned(p) for p in entry["parameters"]]
+            name = Text(entry["name"], style="bold")
+            name.append(f"\n{entry['class']}", style="dim not bold")
+            table.add_row(name, Text("\n".join(parameters)), Text(entry["summary"]))
+        console.print(table)
+    console.print(
+        "A call is one evaluation of one component f_i. n is the number of components, q the number of directions per "
+        "gradient estimate. Run a method with: zerothresh solve --method NAME --set PARAMETER=VALUE"
+    )
 
 
 def _assigned(parameter: dict[str, Any]) -> str:

@@ -18,13 +18,13 @@ from zerothresh.sampling.philox import Stream
 @register("fgzoht")
 @dataclass(frozen=True)
 class FGZOHT:
-    r"""Full-gradient zeroth-order hard thresholding: n (q + 1) calls a step.
+    r"""Full-gradient zeroth-order hard thresholding: n (q + 1) calls per step.
 
     .. math:: \theta^{(r+1)} = H_k\Big(\theta^{(r)} - \eta \frac1n \sum_{i=1}^n \hat\nabla f_i(\theta^{(r)})\Big)
 
     Arguments
     ---------
-    eta: learning rate.
+    eta: float. Learning rate.
 
     Reference: Yuan et al., ICLR 2024, Section 5 ("the full gradient version of SZOHT").
 

@@ -1,6 +1,6 @@
-"""The laws of J: which components of the step (i_r) and which rows of the memory (J) a step takes.
+"""The laws of J: which components a step samples (i_r), and which rows of the memory it refreshes (J).
 
-Every j must have the same chance p/n to be in J, and i_r must be uniform.
+Every row must be in J with the same probability p/n, and i_r must be uniformly distributed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ from zerothresh.sampling.philox import Stream
 
 
 class Law(Protocol):
-    """Draws (i_r, J): ``batch`` different components, uniform, and a set of components."""
+    """The joint distribution of (i_r, J)."""
 
-    def sample(self, n: int, batch: int, rng: Stream) -> tuple[Indices, Indices]: ...
+    def sample(self, n: int, batch: int, rng: Stream) -> tuple[Indices, Indices]:
+        """Draw ``batch`` different components of n, and the set of rows to refresh, as two arrays of indices."""
 
 
 @dataclass(frozen=True)
 class FixedSize:
-    """P{J} = 1/binom(n, p) for |J| = p (p-SAGA); i_r is the first of J, so that a step costs p estimates.
+    """p-SAGA: J is uniform among the sets of p rows, P{J} = 1/binom(n, p).
 
-    A p beyond n refreshes all n.
+    i_r are the first components of J, so that a step costs p gradient estimates.
+
+    Arguments
+    ---------
+    p: int, default 1. Number of rows to refresh per step; if it exceeds n, all n rows are refreshed.
 
     >>> FixedSize(2).sample(5, 1, Stream(seed=0, round=0))[1].size
     2
@@ -34,26 +39,28 @@ class FixedSize:
     p: int = 1
 
     def __post_init__(self) -> None:
-        check.count("p", self.p, what=" (rows refreshed a step)")
+        check.count("p", self.p, what=" (rows to refresh per step)")
 
     def check_batch(self, batch: int) -> None:
-        """Called when a method is made."""
+        """Refuse a batch that does not fit into J; called when a method is constructed."""
         if batch > self.p:
             raise ValueError(
-                f"batch = {batch} is larger than p = {self.p}: the components of the step are among the p "
-                f"rows that are refreshed, so take p of at least {batch}"
+                f"batch = {batch} is larger than p = {self.p}: the components of a step are among the p rows "
+                f"that it refreshes, so set p to at least {batch}"
             )
 
     def sample(self, n: int, batch: int, rng: Stream) -> tuple[Indices, Indices]:
-        J = rng.subset(n, max(batch, min(self.p, n)))  # a batch beyond n is refused there
+        J = rng.subset(n, max(batch, min(self.p, n)))  # it refuses a batch that exceeds n
         return J[:batch], J
 
 
 @dataclass(frozen=True)
 class AllOrNothing:
-    """P{all} = p/n, P{none} = 1 - p/n: the loopless variant of SVRG; i_r is drawn apart.
+    """Loopless SVRG: J is all rows with probability p/n, and no row otherwise; i_r is drawn independently of J.
 
-    A p beyond n always refreshes.
+    Arguments
+    ---------
+    p: float, default 1. n times the probability of a refresh; if it exceeds n, every step refreshes.
 
     >>> AllOrNothing(5).sample(5, 1, Stream(seed=0, round=0))[1].size
     5
@@ -62,7 +69,7 @@ class AllOrNothing:
     p: float = 1.0
 
     def __post_init__(self) -> None:
-        check.positive("p", self.p, what=" (the chance of a refresh is p/n)")
+        check.positive("p", self.p, what=" (the probability of a refresh is p/n)")
 
     def sample(self, n: int, batch: int, rng: Stream) -> tuple[Indices, Indices]:
         i_r = rng.subset(n, batch)

@@ -1,4 +1,4 @@
-"""LSVRG-SZHT: the framework's own variant of SVRG, without an inner loop."""
+"""LSVRG-SZHT: the variant of SVRG without an inner loop that the framework contains."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from zerothresh.methods.registry import register
 @register("lsvrg-szht")
 @dataclass(frozen=True)
 class LSVRGSZHT:
-    """Loopless SVRG: all rows are refreshed with probability p/n, else none.
+    """Loopless SVRG: a step refreshes all rows of the memory with probability p/n, and none otherwise.
 
-    n (q + 1) calls once and at each refresh, batch (q + 1) at other steps.
+    It makes n (q + 1) calls at the start and at each refresh, and batch (q + 1) calls at every other step.
 
     Arguments
     ---------
-    eta: learning rate.
-    p: n times the chance of a refresh.
-    batch: components of the step. The paper draws one.
+    eta: float. Learning rate.
+    p: float, default 1. n times the probability of a refresh.
+    batch: int, default 1 as in the paper. Number of components per step.
 
     Reference: Yuan et al., ICLR 2024, Section 4.1; Hofmann et al., NIPS 2015.
 
@@ -32,7 +32,7 @@ class LSVRGSZHT:
     family: ClassVar[str] = "paper"
     order: ClassVar[int] = 6
     solves: ClassVar[str] = "smooth finite sum, l0"
-    queries: ClassVar[str] = "n (q + 1) at a refresh (chance p/n), else batch (q + 1)"
+    queries: ClassVar[str] = "n (q + 1) at a refresh (probability p/n), otherwise batch (q + 1)"
     memory: ClassVar[str] = "n (q + 2) + d"
 
     eta: float

@@ -1,4 +1,4 @@
-"""p-SAGA-SZHT: pM-SZHT whose J is a uniform set of p components."""
+"""p-SAGA-SZHT: pM-SZHT where J is a uniformly random set of p components."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from zerothresh.methods.registry import register
 @register("p-saga-szht")
 @dataclass(frozen=True)
 class PSAGASZHT:
-    """SAGA that refreshes p rows a step: n (q + 1) calls once, then p (q + 1) a step.
+    """SAGA that refreshes p rows of its memory per step: n (q + 1) calls once, then p (q + 1) per step.
 
     Arguments
     ---------
-    eta: learning rate.
-    p: rows of the memory refreshed a step.
-    batch: components of the step, the first ones of J; at most p. The paper draws one.
+    eta: float. Learning rate.
+    p: int, default 2. Number of rows of the memory to refresh per step.
+    batch: int, default 1 as in the paper, at most p. Number of components per step; they are the first ones of J.
 
     Reference: Yuan et al., ICLR 2024, Section 4.1; Hofmann et al., NIPS 2015 (q-SAGA).
 

@@ -1,4 +1,4 @@
-"""pM-SZHT: the p-memorisation framework, for any law of the set J that is refreshed."""
+"""pM-SZHT: the p-memorisation framework, for any law of the set J of rows that a step refreshes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from zerothresh.sampling.philox import Stream
 
 @dataclass(frozen=True)
 class PMState:
-    """The iterate and the remembered gradients."""
+    """The iterate and the memory of component gradients."""
 
     theta: Array
     memory: Memory  # a hat
-    ready: bool  # the memory has been filled
+    ready: bool  # whether the memory has been filled
 
 
 class Memorising(Protocol):
-    """What the framework needs to know of a method."""
+    """What the framework needs to know about a method."""
 
     @property
     def eta(self) -> float: ...
@@ -39,13 +39,13 @@ class Memorising(Protocol):
 
 
 def init(method: Memorising, theta: Array) -> PMState:
-    """Nothing is remembered yet."""
+    """Start with an empty memory."""
     return PMState(theta, Memory.empty(theta.size), ready=False)
 
 
 def plan(method: Memorising, state: PMState, n: int, rng: Stream) -> Probes:
-    """Alg. 1, l. 2-3: the components i_r of the step and the set J of rows to refresh."""
-    if not state.ready:  # the paper does not say what the memory holds at first: the gradients at theta^(0)
+    """Alg. 1, l. 2-3: draw the components i_r of the step and the set J of rows to refresh."""
+    if not state.ready:  # the paper does not say what the memory holds at first; here: the gradients at theta^(0)
         return Probes.gradients(at=[state.theta], of=range(n))
     i_r, J = method.law.sample(n, method.batch, rng)
     components = list(dict.fromkeys([*i_r.tolist(), *J.tolist()]))  # i_r first, each once
@@ -57,8 +57,8 @@ def plan(method: Memorising, state: PMState, n: int, rng: Stream) -> Probes:
 def update(method: Memorising, state: PMState, answers: Answers, H: HardThreshold) -> PMState:
     """Alg. 1, l. 4-5, and then l. 2.
 
-    The listing refreshes the memory before the step. With J = {i_r} that cancels the difference of
-    l. 4 and leaves SAG; SAGA and Hofmann et al. (2015) step first, with the memory as it was.
+    The listing refreshes the memory before the step. With J = {i_r}, that would cancel the difference of
+    l. 4 and leave SAG. SAGA and Hofmann et al. (2015) make the step first, with the old memory.
     """
     memory = state.memory
     if not state.ready:
@@ -72,7 +72,7 @@ def update(method: Memorising, state: PMState, answers: Answers, H: HardThreshol
 @register("pm-szht")
 @dataclass(frozen=True)
 class PMSZHT:
-    r"""Zeroth-order hard thresholding with p-memorisation: n (q + 1) calls once, then |J + {i_r}| (q + 1) a step.
+    r"""Zeroth-order hard thresholding with p-memorisation: n (q + 1) calls once, then (q + 1) |J + {i_r}| per step.
 
     .. math:: \hat g = \hat\nabla f_{i_r}(\theta) - \hat a_{i_r} + \frac1n \sum_{j=1}^n \hat a_j,
         \quad \theta^{(r)} = H_k(\theta^{(r-1)} - \eta \hat g),
@@ -80,10 +80,10 @@ class PMSZHT:
 
     Arguments
     ---------
-    eta: learning rate.
-    law: the law of (i_r, J): `FixedSize(p)` gives p-SAGA-SZHT, `AllOrNothing(p)` the loopless SVRG
-        variant; anything with ``sample(n, batch, rng) -> (i_r, J)`` will do.
-    batch: components a step, |i_r|. The paper draws one.
+    eta: float. Learning rate.
+    law: the law of (i_r, J), default FixedSize(1). `FixedSize(p)` gives p-SAGA-SZHT, `AllOrNothing(p)` the loopless
+        variant of SVRG; any object with a function ``sample(n, batch, rng) -> (i_r, J)`` is allowed.
+    batch: int, default 1 as in the paper. Number of components per step, |i_r|.
 
     Reference: Yuan et al., ICLR 2024, Algorithm 1; Hofmann et al., NIPS 2015.
 
@@ -94,7 +94,7 @@ class PMSZHT:
     family: ClassVar[str] = "paper"
     order: ClassVar[int] = 3
     solves: ClassVar[str] = "smooth finite sum, l0"
-    queries: ClassVar[str] = "n (q + 1) once, then q + 1 for each component of the step or of J"
+    queries: ClassVar[str] = "n (q + 1) once, then q + 1 per component of i_r or J"
     memory: ClassVar[str] = "n (q + 2) + d"
 
     eta: float
@@ -108,9 +108,9 @@ class PMSZHT:
 
 
 def check_memorising(method: Memorising) -> None:
-    """The checks that all laws share."""
+    """Check the hyper-parameters that all methods with a memory share."""
     check.positive("eta", method.eta, what=" (the learning rate)")
-    check.count("batch", method.batch, what=" (components a step)")
+    check.count("batch", method.batch, what=" (components per step)")
     if not callable(getattr(method.law, "sample", None)):
         raise ValueError(f"law must have a function sample(n, batch, rng) -> (i_r, J), not {method.law!r}")
     if hasattr(method.law, "check_batch"):

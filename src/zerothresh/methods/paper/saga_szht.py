@@ -13,12 +13,12 @@ from zerothresh.methods.registry import register
 @register("saga-szht")
 @dataclass(frozen=True)
 class SAGASZHT:
-    """SAGA: the rows of the step's own components are refreshed; n (q + 1) calls once, then batch (q + 1) a step.
+    """SAGA, which refreshes the memory of the sampled components: n (q + 1) calls once, then batch (q + 1) per step.
 
     Arguments
     ---------
-    eta: learning rate.
-    batch: components a step. The paper draws one.
+    eta: float. Learning rate.
+    batch: int, default 1 as in the paper. Number of components per step.
 
     Reference: Yuan et al., ICLR 2024, Section 4.1; Defazio et al., NIPS 2014.
 

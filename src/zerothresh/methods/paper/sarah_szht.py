@@ -18,30 +18,30 @@ from zerothresh.sampling.philox import Stream
 
 @dataclass(frozen=True)
 class SARAHState:
-    """The iterate, the one before, and the recursive gradient."""
+    """The iterate, the previous iterate, and the recursive gradient."""
 
     theta: Array
     previous: Array  # theta^(t-1)
     gradient: Array  # g^(t-1)
-    outgoing: Array  # what the next epoch starts from
-    t: int  # the inner step; t = m: the epoch is over
+    outgoing: Array  # where the next epoch starts
+    t: int  # number of the inner step; the epoch is over when t = m
 
 
 @register("sarah-szht")
 @dataclass(frozen=True)
 class SARAHSZHT:
-    r"""SARAH with zeroth-order estimates and hard thresholding: n (q + 1) + 2 (m - 1) batch (q + 1) calls an epoch.
+    r"""SARAH with zeroth-order estimates and hard thresholding: n (q + 1) + 2 (m - 1) batch (q + 1) calls per epoch.
 
     .. math:: \hat g^{(t)} = \hat\nabla f_{i_t}(\theta^{(t)}) - \hat\nabla f_{i_t}(\theta^{(t-1)}) + \hat g^{(t-1)},
         \quad \theta^{(t+1)} = H_k(\theta^{(t)} - \eta \hat g^{(t)})
 
     Arguments
     ---------
-    eta: learning rate.
-    m: steps an epoch, the first one with the full gradient.
-    batch: components an inner step, drawn without replacement. The paper draws one.
-    output: what the next epoch starts from: the "last" iterate, or a "random" one of theta^(1) ..
-        theta^(m). The listing draws from theta^(0) too, which would throw the epoch away.
+    eta: float. Learning rate.
+    m: int, default 10. Number of steps per epoch; the first one uses the full gradient.
+    batch: int, default 1 as in the paper. Number of components per inner step, drawn without replacement.
+    output: str, default "last". Where the next epoch starts: at the "last" iterate, or at a "random" one of
+        theta^(1) .. theta^(m). The listing may also draw theta^(0), which would waste the epoch.
 
     Reference: Yuan et al., ICLR 2024, Algorithm 4 (appendix); Nguyen et al., ICML 2017.
 
@@ -52,7 +52,7 @@ class SARAHSZHT:
     family: ClassVar[str] = "paper"
     order: ClassVar[int] = 8
     solves: ClassVar[str] = "smooth finite sum, l0"
-    queries: ClassVar[str] = "n (q + 1) an epoch, then 2 batch (q + 1)"
+    queries: ClassVar[str] = "n (q + 1) once per epoch, otherwise 2 batch (q + 1)"
     memory: ClassVar[str] = "4 d"
 
     eta: float
@@ -62,8 +62,8 @@ class SARAHSZHT:
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.count("m", self.m, what=" (steps an epoch)")
-        check.count("batch", self.batch, what=" (components an inner step)")
+        check.count("m", self.m, what=" (steps per epoch)")
+        check.count("batch", self.batch, what=" (components per inner step)")
         check.one_of("output", self.output, ("last", "random"))
 
     def init(self, theta: Array) -> SARAHState:
@@ -73,7 +73,7 @@ class SARAHSZHT:
         if state.t == self.m:
             return Probes.gradients(at=[state.outgoing], of=range(n), keep=True)  # Alg. 4, l. 2-3
         i_t = rng.subset(n, self.batch)  # l. 6
-        # l. 10: one of the t+1 iterates so far, uniformly, without keeping them all
+        # l. 10: one of the t+1 iterates so far, uniformly, without storing them all
         keep = self.output == "last" or rng.chance(1 / (state.t + 1))
         return Probes.gradients(at=[state.theta, state.previous], of=i_t, keep=keep)
 
@@ -82,7 +82,7 @@ class SARAHSZHT:
             theta, t, g = state.outgoing, 0, answers.mean()  # l. 2-3
         else:
             theta, t, g = state.theta, state.t, answers.difference() + state.gradient  # l. 7
-        # l. 4 and 8. The listing has no H_k: the constraint and the analysis need it after every step.
+        # l. 4 and 8. The listing has no H_k, but the constraint and the analysis need it after every step.
         following = H(theta - self.eta * g)
         outgoing = following if answers.notes["keep"] else state.outgoing  # l. 10
         return SARAHState(following, theta, g, outgoing, t + 1)

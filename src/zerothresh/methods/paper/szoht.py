@@ -18,14 +18,14 @@ from zerothresh.sampling.philox import Stream
 @register("szoht")
 @dataclass(frozen=True)
 class SZOHT:
-    r"""Stochastic zeroth-order hard thresholding: batch (q + 1) calls a step.
+    r"""Stochastic zeroth-order hard thresholding: batch (q + 1) calls per step.
 
     .. math:: \theta^{(r+1)} = H_k\big(\theta^{(r)} - \eta \hat\nabla f_{i_r}(\theta^{(r)})\big)
 
     Arguments
     ---------
-    eta: learning rate.
-    batch: components a step, drawn without replacement. The paper draws one.
+    eta: float. Learning rate.
+    batch: int, default 1 as in the paper. Number of components per step, drawn without replacement.
 
     Reference: de Vazelhes et al., NeurIPS 2022; Yuan et al., ICLR 2024, Section 2.3.
 
@@ -38,14 +38,14 @@ class SZOHT:
     solves: ClassVar[str] = "smooth, l0"
     queries: ClassVar[str] = "batch (q + 1)"
     memory: ClassVar[str] = "d"
-    has_floor: ClassVar[bool] = True  # with a constant eta it ends at a distance from the optimum
+    has_floor: ClassVar[bool] = True  # with a constant eta it stalls at a distance from the optimum
 
     eta: float
     batch: int = 1
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.count("batch", self.batch, what=" (components a step)")
+        check.count("batch", self.batch, what=" (components per step)")
 
     def init(self, theta: Array) -> Iterate:
         return Iterate(theta)

@@ -23,14 +23,14 @@ class VRState:
     theta: Array
     anchor: Array  # theta^(0) of the epoch
     anchor_gradient: Array  # mu hat
-    outgoing: Array  # what the next epoch starts from
-    t: int  # the inner step; t = m: the epoch is over
+    outgoing: Array  # where the next epoch starts
+    t: int  # number of the inner step; the epoch is over when t = m
 
 
 @register("vr-szht")
 @dataclass(frozen=True)
 class VRSZHT:
-    r"""Variance-reduced zeroth-order hard thresholding: n (q + 1) + 2 m batch (q + 1) calls an epoch.
+    r"""Variance-reduced zeroth-order hard thresholding: n (q + 1) + 2 m batch (q + 1) calls per epoch.
 
     .. math:: \theta^{(t+1)} = H_k\big(\theta^{(t)} - \eta(
         \hat\nabla f_{i_t}(\theta^{(t)}) - \hat\nabla f_{i_t}(\theta^{(0)}) + \hat\mu)\big),
@@ -38,11 +38,11 @@ class VRSZHT:
 
     Arguments
     ---------
-    eta: learning rate.
-    m: inner steps an epoch.
-    batch: components an inner step, drawn without replacement. The paper draws one.
-    output: what the next epoch starts from: the "last" inner iterate (the paper's main text), or a
-        "random" one of theta^(1) .. theta^(m) (its appendix, which leaves out the m-th).
+    eta: float. Learning rate.
+    m: int, default 10. Number of inner steps per epoch.
+    batch: int, default 1 as in the paper. Number of components per inner step, drawn without replacement.
+    output: str, default "last". Where the next epoch starts: at the "last" inner iterate (the paper's main text),
+        or at a "random" one of theta^(1) .. theta^(m) (its appendix, which leaves out the m-th).
 
     Reference: Yuan et al., ICLR 2024, Algorithm 2; Johnson and Zhang, NIPS 2013.
 
@@ -53,7 +53,7 @@ class VRSZHT:
     family: ClassVar[str] = "paper"
     order: ClassVar[int] = 7
     solves: ClassVar[str] = "smooth finite sum, l0"
-    queries: ClassVar[str] = "n (q + 1) an epoch, then 2 batch (q + 1)"
+    queries: ClassVar[str] = "n (q + 1) once per epoch, otherwise 2 batch (q + 1)"
     memory: ClassVar[str] = "4 d"
 
     eta: float
@@ -63,8 +63,8 @@ class VRSZHT:
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.count("m", self.m, what=" (inner steps an epoch)")
-        check.count("batch", self.batch, what=" (components an inner step)")
+        check.count("m", self.m, what=" (inner steps per epoch)")
+        check.count("batch", self.batch, what=" (components per inner step)")
         check.one_of("output", self.output, ("last", "random"))
 
     def init(self, theta: Array) -> VRState:
@@ -74,7 +74,7 @@ class VRSZHT:
         if state.t == self.m:
             return Probes.gradients(at=[state.outgoing], of=range(n))  # Alg. 2, l. 2-3
         i_t = rng.subset(n, self.batch)  # l. 5
-        # l. 10: one of t+1 iterates so far, uniformly, without keeping them all
+        # l. 10: one of the t+1 iterates so far, uniformly, without storing them all
         keep = self.output == "last" or rng.chance(1 / (state.t + 1))
         return Probes.gradients(at=[state.theta, state.anchor], of=i_t, keep=keep)  # l. 6
 
