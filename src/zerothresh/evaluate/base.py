@@ -1,4 +1,4 @@
-"""The evaluator protocol."""
+"""The protocol of an evaluator, and what it yields: values that arrived, and calls that failed."""
 
 from __future__ import annotations
 
@@ -17,70 +17,103 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Failure:
-    """A call of the objective that gave no value."""
+    """A call of the objective that returned no usable value.
+
+    Attributes:
+        row: the row of the plan that the call was for (the first one, if it was for several).
+        point: the point of that row, shape (d,).
+        component: the component of that row.
+        error: the exception that the objective raised, or that explains why there is no value.
+        calls: the number of rows that the call was for; more than 1 only if the function is vectorised.
+        begun: whether the objective was called at all; if it was not, nothing is charged to the budget.
+    """
 
     row: int
     point: Array
     component: int
     error: BaseException
-    calls: int = 1  # rows that the failed call was for (more than one: a vectorised function)
-    begun: bool = True  # False: it never reached the function, so it is not charged
+    calls: int = 1
+    begun: bool = True
 
     @property
     def charged(self) -> int:
-        """Calls that it counts as."""
+        """The number of calls that are charged to the budget."""
         return self.calls if self.begun else 0
 
     @property
-    def words(self) -> str:
-        """The error in a line; an exception may fail even to say what it is."""
+    def summary(self) -> str:
+        """The type and the message of the error, for one line of text."""
         try:
             text = str(self.error)
-        except Exception:
+        except Exception:  # a user's exception class may be unable to describe itself
             text = ""
         return f"{type(self.error).__name__}: {text}" if text else type(self.error).__name__
 
+    words = summary
+
     @property
     def traceback(self) -> str:
-        """The user's own traceback."""
+        """The traceback of the error, as Python would print it."""
         return "".join(traceback.format_exception(self.error))
 
 
 class Arrival(NamedTuple):
-    """Values of the rows start .. start + len(values) - 1."""
+    """Values of the rows ``start`` to ``start + len(values) - 1`` of a plan.
+
+    Attributes:
+        start: the first row.
+        values: the values of the objective, one per row.
+    """
 
     start: int
     values: Array
 
 
 class Evaluator(Protocol):
-    """Evaluates the missing rows of a plan.
+    """Evaluates the objective at the missing rows of a plan.
 
-    ``evaluate`` is a generator: what it yields is dealt with (counted, written down) before it asks
-    the same worker for more. ``outstanding`` is the number of calls that were begun and have not been
-    yielded.
+    ``evaluate`` is a generator: each item that it yields is counted and recorded by the caller before the evaluator
+    gives the same worker another call.
+
+    Attributes:
+        outstanding: the number of calls that have begun and whose outcome has not been yielded.
     """
 
     outstanding: int
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
-        """Yield the values of the row ranges [start, stop) in any order; a `Failure` for a call that failed."""
+        """Evaluate row ranges of a plan.
+
+        Args:
+            plan: the points and components of a round.
+            missing: the ranges [start, stop) of rows to evaluate.
+
+        Yields:
+            The values in any order, and a `Failure` for each call that failed.
+        """
 
     def halt(self) -> None:
-        """Begin no more calls: ``evaluate`` yields what is under way, and ends."""
+        """Begin no more calls; ``evaluate`` yields the outcome of the calls in progress, and then ends."""
 
     def drain(self) -> Iterator[Arrival | Failure]:
-        """After ``evaluate`` was broken off: wait for the calls under way, and yield them."""
+        """Wait for the calls that were in progress when ``evaluate`` was abandoned, and yield their outcome."""
 
     def close(self) -> None:
-        """Let go of what the evaluator started itself."""
+        """Release the threads that the evaluator started itself."""
 
 
-def pieces(missing: list[tuple[int, int]], chunk: int) -> Iterator[tuple[int, int]]:
-    """Cut row ranges at multiples of ``chunk``.
+def split_ranges(missing: list[tuple[int, int]], chunk: int) -> Iterator[tuple[int, int]]:
+    """Split row ranges at the multiples of ``chunk``.
 
-    The cuts depend on nothing but the chunk: not on the number of workers, because a vectorised
-    function may round differently for batches of different sizes.
+    The splits do not depend on the number of workers, because a vectorised function may round differently for
+    batches of different sizes.
+
+    Args:
+        missing: ranges [start, stop) of rows.
+        chunk: the largest number of rows in a part.
+
+    Yields:
+        The parts [start, stop), in order.
     """
     for start, stop in missing:
         at = start

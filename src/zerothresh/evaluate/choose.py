@@ -1,4 +1,4 @@
-"""From ``workers=`` to an evaluator."""
+"""Choosing the evaluator that the argument ``workers`` asks for."""
 
 from __future__ import annotations
 
@@ -12,26 +12,45 @@ from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.evaluate.serial import Serial
 from zerothresh.objective.forms import Objective
 
+_MOST_POINTS, _MOST_NUMBERS = 1024, 1 << 24  # in a default batch; so many float64 numbers are 128 MiB
+_LONGEST_TIMEOUT = 1e8  # seconds, about three years; waiting primitives refuse much larger numbers
+_UNKNOWN_WIDTH = 64  # calls in progress on an executor that does not say how many workers it has
+
 
 def chunk_for(d: int, chunk: int | None) -> int:
-    """How many points a vectorised function gets at once: by default at most 1024, and 128 MiB."""
+    """Return the number of points that a vectorised function receives at once.
+
+    Args:
+        d: the dimension of a point.
+        chunk: the user's choice, or None for the default: at most 1024 points, and at most 128 MiB.
+    """
     if chunk is not None:
-        return check.count("chunk", chunk, what=" (points a call of a vectorised function)")
-    return max(1, min(1024, (1 << 24) // d))
+        return check.count("chunk", chunk, what=" (points per call of a vectorised function)")
+    return max(1, min(_MOST_POINTS, _MOST_NUMBERS // d))
 
 
 def evaluator_for(
     objective: Objective, workers: Any, chunk: int | None = None, timeout: float | None = None
 ) -> Evaluator:
-    """1: this thread (another one if a call may take too long); an int: so many threads; or an executor."""
+    """Return the evaluator for an objective.
+
+    Args:
+        objective: the objective to call.
+        workers: 1 for this thread (or for one other thread, if there is a timeout), a larger whole number for that many
+            threads, or a ``concurrent.futures.Executor``.
+        chunk: the number of points per call of a vectorised function; None (the default) chooses it.
+        timeout: the seconds after which a call is abandoned; None (the default) means never.
+    """
     size = chunk_for(objective.d, chunk)
     if timeout is not None:
-        timeout = min(check.positive("timeout", timeout, what=" (seconds a call), or None"), 1e8)
+        timeout = min(check.positive("timeout", timeout, what=" (seconds per call), or None"), _LONGEST_TIMEOUT)
     if isinstance(workers, type):
-        raise ValueError(f"workers must be a number of threads or an executor, not the class {workers.__name__}")
+        raise ValueError(
+            f"workers must be a number of threads or an executor, not the class {workers.__name__}: pass an instance"
+        )
     if isinstance(workers, Executor) or (hasattr(workers, "submit") and callable(workers.submit)):
-        known = getattr(workers, "_max_workers", None)
-        width = known if isinstance(known, int) and known > 0 else 64
+        stated = getattr(workers, "_max_workers", None)
+        width = stated if isinstance(stated, int) and stated > 0 else _UNKNOWN_WIDTH
         return OnExecutor(objective, size, workers, width, own=False, timeout=timeout)
     number = check.count("workers", workers, what=" (threads), or a concurrent.futures.Executor")
     if number == 1 and timeout is None:

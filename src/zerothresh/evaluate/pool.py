@@ -1,4 +1,4 @@
-"""Threads that can be left behind: a call that hangs does not keep the program from ending."""
+"""A pool of threads that can be abandoned: a call that hangs does not keep the program from ending."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class DaemonPool(Executor):
-    """A fixed number of daemon threads; `replace_one` makes up for one that was given up."""
+    """An executor with a fixed number of daemon threads; `replace_one` replaces a thread that hangs."""
 
     def __init__(self, workers: int) -> None:
         self._max_workers = workers
@@ -19,9 +19,9 @@ class DaemonPool(Executor):
         self._closed = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run fn(*args) on a thread."""
+        """Run fn(*args, **kwargs) on one of the threads."""
         if self._closed:
-            raise RuntimeError("the pool is closed")
+            raise RuntimeError("the pool has been shut down and takes no more calls")
         if len(self._threads) < self._max_workers:
             self._start()
         future: Future[Any] = Future()
@@ -29,21 +29,23 @@ class DaemonPool(Executor):
         return future
 
     def replace_one(self) -> None:
-        """A thread hangs in a call that nobody waits for any more: start another."""
+        """Allow one more thread, because one hangs in a call that has been abandoned."""
         self._max_workers += 1
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the threads end after the call they are in; hanging ones are not waited for."""
+        """Let each thread end after its present call, without waiting for it."""
         self._closed = True
         for _ in self._threads:
             self._queue.put(None)
 
     def _start(self) -> None:
+        """Start another thread."""
         thread = threading.Thread(target=self._work, name=f"zerothresh-{len(self._threads)}", daemon=True)
         self._threads.append(thread)
         thread.start()
 
     def _work(self) -> None:
+        """Run calls from the queue until it holds None."""
         while (item := self._queue.get()) is not None:
             future, fn, (args, kwargs) = item
             if not future.set_running_or_notify_cancel():
@@ -52,4 +54,4 @@ class DaemonPool(Executor):
                 future.set_result(fn(*args, **kwargs))
             except BaseException as error:
                 future.set_exception(error)
-            del item, future, fn, args, kwargs  # no point is kept alive while the thread waits
+            del item, future, fn, args, kwargs  # release the points while the thread waits for its next call

@@ -6,13 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from zerothresh.evaluate.base import Arrival, Failure, pieces
+from zerothresh.evaluate.base import Arrival, Failure, split_ranges
 from zerothresh.objective.forms import Objective
 from zerothresh.rounds.plan import Plan
 
 
 class Serial:
-    """One call after the other."""
+    """Calls the objective in the caller's own thread, one call after the other.
+
+    Args:
+        objective: the objective to call.
+        chunk: the number of points per call of a vectorised function.
+    """
 
     def __init__(self, objective: Objective, chunk: int) -> None:
         self.objective, self.chunk = objective, chunk
@@ -24,7 +29,8 @@ class Serial:
         return self._batches(plan, missing) if self.objective.vectorized else self._points(plan, missing)
 
     def _batches(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
-        for start, stop in pieces(missing, self.chunk):
+        """Evaluate a vectorised function, one batch of points at a time."""
+        for start, stop in split_ranges(missing, self.chunk):
             if self._halted:
                 return
             points = plan.points(start, stop)
@@ -34,12 +40,13 @@ class Serial:
             answer: Arrival | Failure
             try:
                 answer = Arrival(start, self.objective.batch(points, components))
-            except (Exception, SystemExit) as error:  # a function that calls sys.exit() has failed
+            except (Exception, SystemExit) as error:  # a function that calls sys.exit() counts as a failed call
                 answer = Failure(start, points[0], int(components[0]), error, stop - start)
             self.outstanding = 0
             yield answer
 
     def _points(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
+        """Evaluate a function of one point, one row at a time."""
         components = plan.components.tolist()
         value = self.objective.value
         for first, last in missing:

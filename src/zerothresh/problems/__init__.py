@@ -1,4 +1,4 @@
-"""Ready problems, each with its exact gradient and, where d is small, its exact k-sparse optimum."""
+"""Ready-made test problems, each with its exact gradient and, if d is small, its exact k-sparse optimum."""
 
 from zerothresh.problems.logistic_regression import Logistic, logistic
 from zerothresh.problems.quadratics import Quadratic, quadratic

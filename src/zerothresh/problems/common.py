@@ -1,4 +1,4 @@
-"""What the ready problems share."""
+"""Code that the ready-made problems share: compiled scores, the enumeration of supports, the data generator."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from zerothresh.sampling.jit import kernel
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-MOST_SUPPORTS = 200_000  # how many supports are enumerated at the most
+MOST_SUPPORTS = 200_000  # the largest number of supports that are enumerated
 
 
 @kernel
 def scores(points: Any, rows: Any, components: Any, out: Any) -> None:
-    """out_b = points_b . rows_{i_b}, summed in a fixed order: the same bits in any batch."""
+    """Compute out_b = points_b . rows_{i_b}, summed in a fixed order, so that a batch does not change the bits."""
     for b in range(points.shape[0]):
         row = rows[components[b]]
         total = 0.0
@@ -31,7 +31,7 @@ def scores(points: Any, rows: Any, components: Any, out: Any) -> None:
 
 @kernel
 def squares(points: Any, out: Any) -> None:
-    """out_b = ||points_b||^2."""
+    """Compute out_b = ||points_b||^2."""
     for b in range(points.shape[0]):
         total = 0.0
         for j in range(points.shape[1]):
@@ -40,7 +40,7 @@ def squares(points: Any, out: Any) -> None:
 
 
 class Restricted(Protocol):
-    """A problem that can be solved on a support."""
+    """A problem whose minimiser on a given support can be computed."""
 
     @property
     def d(self) -> int: ...
@@ -51,14 +51,22 @@ class Restricted(Protocol):
 
 
 def best_subset(problem: Restricted, k: int) -> tuple[Array, float]:
-    """The k-sparse optimum, by trying every support: (theta*, F*)."""
+    """Find the k-sparse optimum of a problem by trying every support of size k.
+
+    Args:
+        problem: the problem to solve.
+        k: the number of non-zeros, from 1 to d.
+
+    Returns:
+        The minimiser theta*, shape (d,), and F(theta*).
+    """
     k = check.count("k", k)
     if k > problem.d:
-        raise ValueError(f"k = {k} is larger than the dimension d = {problem.d}")
+        raise ValueError(f"k = {k} is larger than the dimension d = {problem.d}: take k from 1 to {problem.d}")
     if comb(problem.d, k) > MOST_SUPPORTS:
         raise ValueError(
-            f"{comb(problem.d, k)} supports of size {k} out of d = {problem.d} are too many to try: "
-            f"at most {MOST_SUPPORTS} are"
+            f"there are {comb(problem.d, k)} supports of size {k} out of d = {problem.d} coordinates, too many to try "
+            f"all of them: at most {MOST_SUPPORTS} are allowed, so take a smaller k or a smaller problem"
         )
     best, lowest = np.zeros(problem.d), np.inf
     for support in combinations(range(problem.d), k):
@@ -70,5 +78,8 @@ def best_subset(problem: Restricted, k: int) -> tuple[Array, float]:
 
 
 def generator(seed: int) -> np.random.Generator:
-    """For making data: a problem is made once, so NumPy's generator will do."""
+    """Return NumPy's generator for the data of a problem.
+
+    A problem is generated once, before a run, so its numbers need not come from the Philox streams of the rounds.
+    """
     return np.random.default_rng(check.count("seed", seed, low=0))

@@ -14,6 +14,11 @@ class Logistic:
     r"""Logistic regression, labels -1 and 1:
     :math:`f_i(\theta) = \log(1 + e^{-y_i x_i \cdot \theta}) + \frac\lambda2 ||\theta||^2`.
 
+    Args:
+        X: the features, shape (n, d), one row per component.
+        y: the labels, each -1 or 1, shape (n,).
+        lam: the weight lambda of the penalty, 0 by default.
+
     >>> float(Logistic(np.eye(2), [1.0, -1.0]).F(np.zeros(2)).__round__(4))
     0.6931
     """
@@ -21,13 +26,13 @@ class Logistic:
     def __init__(self, X: Array, y: Array, lam: float = 0.0) -> None:
         self.X, self.y, self.lam = np.ascontiguousarray(X, float), np.ascontiguousarray(y, float), float(lam)
         if self.X.ndim != 2 or self.y.shape != self.X.shape[:1]:
-            raise ValueError(f"X must be (n, d) and y (n,), not {self.X.shape} and {self.y.shape}")
+            raise ValueError(f"X must have shape (n, d) and y shape (n,), not {self.X.shape} and {self.y.shape}")
         if not np.isin(self.y, (-1.0, 1.0)).all():
-            raise ValueError("the labels y must be -1 and 1")
+            raise ValueError("the labels y must all be -1 or 1: convert labels such as 0 and 1 by 2 * y - 1")
         self.n, self.d = self.X.shape
 
     def values(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for rows x of points."""
+        """Evaluate f_i(x) for the rows x of ``points`` (B, d) and the ``components`` i (B,); returns shape (B,)."""
         score, norm = np.empty(len(points)), np.empty(len(points))
         scores(points, self.X, components, score)
         squares(points, norm)
@@ -35,27 +40,31 @@ class Logistic:
         return out
 
     def F(self, x: Array) -> float:
-        """The mean of all f_i."""
+        """Evaluate F, the mean of all f_i, at the point x, shape (d,)."""
         loss = np.logaddexp(0.0, -self.y * (self.X @ x))
         return float(loss.mean() + 0.5 * self.lam * (x @ x))
 
     def gradient(self, x: Array) -> Array:
-        """Of F."""
+        """Return the gradient of F at the point x, shape (d,)."""
         out: Array = self.X.T @ self._slopes(self.X @ x, self.y) / self.n + self.lam * x
         return out
 
     def component_gradient(self, x: Array, i: int) -> Array:
-        """Of f_i."""
+        """Return the gradient of f_i at the point x, shape (d,), for a component i from 0 to n - 1."""
         out: Array = self._slopes(self.X[i] @ x, self.y[i]) * self.X[i] + self.lam * x
         return out
 
     @staticmethod
     def _slopes(score: Array, y: Array) -> Array:
+        """Return the derivative of the loss with respect to the score x_i . theta."""
         out: Array = -y * np.exp(-np.logaddexp(0.0, y * score))
         return out
 
     def minimum_on(self, support: Indices) -> Array:
-        """The minimiser among vectors with this support, by L-BFGS with the exact gradient."""
+        """Return the minimiser of F, shape (d,), among the vectors whose non-zeros are in ``support``.
+
+        It is computed by L-BFGS with the exact gradient.
+        """
 
         def restricted(z: Array) -> tuple[float, Array]:
             x = np.zeros(self.d)
@@ -68,12 +77,30 @@ class Logistic:
         return x
 
     def optimum(self, k: int) -> tuple[Array, float]:
-        """The k-sparse optimum by enumeration: (theta*, F*)."""
+        """Find the k-sparse optimum by enumerating all supports of size k.
+
+        Returns:
+            The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
+        """
         return best_subset(self, k)
 
 
 def logistic(n: int = 100, d: int = 20, k_true: int = 3, lam: float = 0.01, seed: int = 0) -> Logistic:
-    """Normal features, a k_true-sparse truth of size 2, labels drawn by its probabilities."""
+    """Generate a logistic regression whose true coefficients are sparse.
+
+    The features are standard normal, the non-zero coefficients are -2 or 2, and the labels are drawn with the
+    probabilities of the model.
+
+    Args:
+        n: the number of components (rows of X), 100 by default.
+        d: the dimension, 20 by default.
+        k_true: the number of non-zero coefficients, 3 by default.
+        lam: the weight lambda of the penalty, 0.01 by default.
+        seed: the seed of the data, 0 by default.
+
+    Returns:
+        The problem.
+    """
     check.count("n", n)
     check.count("k_true", k_true)
     rng = generator(seed)

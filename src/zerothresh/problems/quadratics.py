@@ -12,7 +12,11 @@ from zerothresh.problems.common import best_subset, generator
 class Quadratic:
     r"""A sum of quadratics: :math:`f_i(\theta) = \frac12 (\theta - b_i)' A (\theta - b_i)`.
 
-    The mean of all is :math:`\frac12 (\theta - \bar b)' A (\theta - \bar b)` plus a constant.
+    Their mean is :math:`\frac12 (\theta - \bar b)' A (\theta - \bar b)` plus a constant.
+
+    Args:
+        A: the symmetric Hessian that all components share, shape (d, d).
+        centres: the minimisers b_i of the components, shape (n, d).
 
     >>> Quadratic(np.eye(2), np.array([[1.0, 0.0]])).F(np.zeros(2))
     0.5
@@ -22,58 +26,77 @@ class Quadratic:
         self.A, self.centres = np.ascontiguousarray(A, float), np.ascontiguousarray(centres, float)
         self.d = self.A.shape[0]
         if self.A.shape != (self.d, self.d) or self.centres.ndim != 2 or self.centres.shape[1] != self.d:
-            raise ValueError(f"A must be (d, d) and centres (n, d), not {self.A.shape} and {self.centres.shape}")
+            raise ValueError(
+                f"A must have shape (d, d) and centres shape (n, d), not {self.A.shape} and {self.centres.shape}"
+            )
         self.n = len(self.centres)
         self.centre: Array = self.centres.mean(axis=0)
         spread = self.centres - self.centre
         self._constant = float(0.5 * np.einsum("ij,jk,ik->", spread, self.A, spread) / self.n)
 
     def values(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for rows x of points."""
+        """Evaluate f_i(x) for the rows x of ``points`` (B, d) and the ``components`` i (B,); returns shape (B,)."""
         offset = points - self.centres[components]
-        # einsum without BLAS: a row's bits do not depend on the rows beside it
+        # einsum does not use BLAS, so the bits of a row do not depend on the other rows of the batch
         out: Array = 0.5 * np.einsum("bj,bj->b", np.einsum("bi,ij->bj", offset, self.A), offset)
         return out
 
     def F(self, x: Array) -> float:
-        """The mean of all f_i."""
+        """Evaluate F, the mean of all f_i, at the point x, shape (d,)."""
         offset = x - self.centre
         return float(0.5 * offset @ self.A @ offset) + self._constant
 
     def gradient(self, x: Array) -> Array:
-        """Of F."""
+        """Return the gradient of F at the point x, shape (d,)."""
         out: Array = self.A @ (x - self.centre)
         return out
 
     def component_gradient(self, x: Array, i: int) -> Array:
-        """Of f_i."""
+        """Return the gradient of f_i at the point x, shape (d,), for a component i from 0 to n - 1."""
         out: Array = self.A @ (x - self.centres[i])
         return out
 
     def minimum_on(self, support: Indices) -> Array:
-        """The minimiser among vectors with this support."""
+        """Return the minimiser of F, shape (d,), among the vectors whose non-zeros are in ``support``."""
         x = np.zeros(self.d)
         right = (self.A @ self.centre)[support]
         x[support] = np.linalg.lstsq(self.A[np.ix_(support, support)], right, rcond=None)[0]
         return x
 
     def optimum(self, k: int) -> tuple[Array, float]:
-        """The k-sparse optimum by enumeration: (theta*, F*)."""
+        """Find the k-sparse optimum by enumerating all supports of size k.
+
+        Returns:
+            The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
+        """
         return best_subset(self, k)
 
 
 def quadratic(
     d: int = 20, k_true: int = 3, condition: float = 10.0, n: int = 1, spread: float = 0.0, seed: int = 0
 ) -> Quadratic:
-    """Eigenvalues from 1/condition to 1, random eigenvectors, a k_true-sparse mean solution.
+    """Generate a quadratic problem whose minimiser is sparse.
 
-    The components' own solutions differ from it by normal noise of size ``spread``.
+    The eigenvectors of the Hessian are random, and its eigenvalues are spaced geometrically from 1/condition to 1.
+    The non-zeros of the minimiser of F have absolute values from 1 to 2.
+
+    Args:
+        d: the dimension, 20 by default.
+        k_true: the number of non-zeros of the minimiser of F, 3 by default.
+        condition: the condition number of the Hessian, at least 1; 10 by default.
+        n: the number of components, 1 by default.
+        spread: the standard deviation of the normal noise by which the minimisers of the components differ from that
+            of F, 0 by default.
+        seed: the seed of the data, 0 by default.
+
+    Returns:
+        The problem.
     """
     check.count("d", d)
     check.count("n", n)
     check.count("k_true", k_true)
     if k_true > d:
-        raise ValueError(f"k_true = {k_true} is larger than d = {d}")
+        raise ValueError(f"k_true = {k_true} is larger than d = {d}: take k_true from 1 to {d}")
     if check.positive("condition", condition) < 1:
         raise ValueError(f"condition must be at least 1, not {condition}")
     rng = generator(seed)

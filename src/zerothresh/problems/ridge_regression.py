@@ -12,6 +12,11 @@ from zerothresh.problems.common import best_subset, generator, scores, squares
 class Ridge:
     r"""Ridge regression: :math:`f_i(\theta) = (x_i \cdot \theta - y_i)^2 + \frac\lambda2 ||\theta||^2`.
 
+    Args:
+        X: the features, shape (n, d), one row per component.
+        y: the targets, shape (n,).
+        lam: the weight lambda of the penalty, 0.5 by default.
+
     >>> Ridge(np.eye(2), [1.0, 2.0], lam=0.0).F(np.array([1.0, 2.0]))
     0.0
     """
@@ -19,13 +24,13 @@ class Ridge:
     def __init__(self, X: Array, y: Array, lam: float = 0.5) -> None:
         self.X, self.y, self.lam = np.ascontiguousarray(X, float), np.ascontiguousarray(y, float), float(lam)
         if self.X.ndim != 2 or self.y.shape != self.X.shape[:1]:
-            raise ValueError(f"X must be (n, d) and y (n,), not {self.X.shape} and {self.y.shape}")
+            raise ValueError(f"X must have shape (n, d) and y shape (n,), not {self.X.shape} and {self.y.shape}")
         self.n, self.d = self.X.shape
         self._hessian = 2 * self.X.T @ self.X / self.n + self.lam * np.eye(self.d)
         self._linear = 2 * self.X.T @ self.y / self.n
 
     def values(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for rows x of points."""
+        """Evaluate f_i(x) for the rows x of ``points`` (B, d) and the ``components`` i (B,); returns shape (B,)."""
         residual, norm = np.empty(len(points)), np.empty(len(points))
         scores(points, self.X, components, residual)
         squares(points, norm)
@@ -33,37 +38,50 @@ class Ridge:
         return residual * residual + (0.5 * self.lam) * norm
 
     def F(self, x: Array) -> float:
-        """The mean of all f_i."""
+        """Evaluate F, the mean of all f_i, at the point x, shape (d,)."""
         residual = self.X @ x - self.y
         return float(residual @ residual / self.n + 0.5 * self.lam * (x @ x))
 
     def gradient(self, x: Array) -> Array:
-        """Of F."""
+        """Return the gradient of F at the point x, shape (d,)."""
         out: Array = self._hessian @ x - self._linear
         return out
 
     def component_gradient(self, x: Array, i: int) -> Array:
-        """Of f_i."""
+        """Return the gradient of f_i at the point x, shape (d,), for a component i from 0 to n - 1."""
         out: Array = 2 * (self.X[i] @ x - self.y[i]) * self.X[i] + self.lam * x
         return out
 
     def minimum_on(self, support: Indices) -> Array:
-        """The minimiser among vectors with this support."""
+        """Return the minimiser of F, shape (d,), among the vectors whose non-zeros are in ``support``."""
         x = np.zeros(self.d)
         part = np.ix_(support, support)
         x[support] = np.linalg.lstsq(self._hessian[part], self._linear[support], rcond=None)[0]
         return x
 
     def optimum(self, k: int) -> tuple[Array, float]:
-        """The k-sparse optimum by enumeration: (theta*, F*)."""
+        """Find the k-sparse optimum by enumerating all supports of size k.
+
+        Returns:
+            The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
+        """
         return best_subset(self, k)
 
 
 def ridge(n: int = 10, d: int = 5, lam: float = 0.5, seed: int = 0) -> Ridge:
-    """The paper's synthetic ridge problem (Section 5).
+    """Generate the paper's synthetic ridge problem (Section 5).
 
-    x_i uniform in the unit ball, theta* standard normal, y = x theta*, then each column of x is
-    standardised. The paper may standardise y as well; it does not say so, and we leave y as it is.
+    The rows x_i are uniform in the unit ball, theta* is standard normal and y = X theta*; then each column of X is
+    standardised. The paper does not say whether y is standardised too; here it is not.
+
+    Args:
+        n: the number of components (rows of X), at least 2; 10 by default.
+        d: the dimension, 5 by default.
+        lam: the weight lambda of the penalty, 0.5 by default.
+        seed: the seed of the data, 0 by default.
+
+    Returns:
+        The problem.
     """
     check.count("n", n, low=2)
     check.count("d", d)
@@ -76,7 +94,7 @@ def ridge(n: int = 10, d: int = 5, lam: float = 0.5, seed: int = 0) -> Ridge:
 
 
 def standardise(X: Array) -> Array:
-    """Columns with mean 0 and standard deviation 1; a constant column becomes 0."""
+    """Return X, shape (n, d), with columns of mean 0 and standard deviation 1; a constant column becomes 0."""
     deviation = X.std(axis=0)
     out: Array = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     return out
