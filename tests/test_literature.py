@@ -229,7 +229,7 @@ def test_szoht_theory_has_the_numbers_of_the_theory(d, k_star, kappa, s2):
 
 
 def test_szoht_theory_asks_for_q_where_the_theory_has_none():
-    with pytest.raises(ValueError, match="never enough: set q"):
+    with pytest.raises(ValueError, match="never sufficient: set q"):
         zt.methods.SZOHTTheory(rho_minus=1.0, rho_plus=1.0, s2=1).directions(100)
     assert zt.methods.SZOHTTheory(rho_minus=1.0, rho_plus=1.0, s2=1, q=7).directions(100) == 7
 

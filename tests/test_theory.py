@@ -505,45 +505,6 @@ def test_one_curved_direction_is_found_exactly():
     assert theory.spectrum(7 * u[:, 0] ** 2, s=5, errors=0.0).farthest[1] == pytest.approx(7, rel=0.03)
 
 
-def test_probing_is_charged_and_never_exceeds_its_budget():
-    problem = zt.problems.quadratic(d=30, k_true=3, condition=3, n=6, spread=0.2, seed=0)
-    for budget in (150, 400, 2000):
-        calls = []
-
-        def counted(X, components, calls=calls):
-            calls.append(len(X))
-            return problem.values(X, components)
-
-        found = theory.probe(counted, 30, 3, k_star=1, budget=budget, n=6, vectorized=True, seed=0)
-        assert found.queries == sum(calls) <= budget
-        assert found.constants.queries == found.queries
-    exact = theory.restricted(problem.A, s=7, supports=3000)
-    assert found.constants.minus.low <= exact.rho_minus
-    assert exact.rho_plus <= 1.5 * found.constants.plus.high
-    assert 0.5 < found.constants.rho_plus / exact.rho_plus < 2
-    assert found.components == 6
-    assert found.trusted
-    assert found.start == pytest.approx(problem.F(np.zeros(30)))
-
-
-def test_probing_scales_with_the_units_of_f_and_of_x():
-    problem = zt.problems.logistic(n=8, d=12, k_true=2, seed=0)
-    one = theory.probe(problem, None, 2, k_star=1, budget=900, seed=4).constants
-    big = theory.probe(
-        lambda x, i: 1e6 * problem.values(x[None], np.array([i]))[0], 12, 2, n=8, k_star=1, budget=900, seed=4
-    )
-    assert big.constants.rho_plus == pytest.approx(1e6 * one.rho_plus, rel=0.02)
-
-
-def test_a_function_that_fails_while_probed_says_so():
-    def broken(x):
-        raise OSError("the licence server is down")
-
-    with pytest.raises(theory.ProbeFailed, match="licence server") as caught:
-        theory.probe(broken, 9, 2, k_star=1, budget=300)
-    assert caught.value.result.failure is not None
-
-
 # What is refused.
 
 
@@ -575,7 +536,6 @@ def test_a_function_that_fails_while_probed_says_so():
         (lambda: theory.of_samples(np.ones(3), s=2), "at least 4 directions"),
         (lambda: theory.hzo_ht_queries(kappa=0.5, alpha=1, tau=1, eps=0.1), "kappa_s"),
         (lambda: theory.memory_weights(r=0, p=1, n=2), "r must be at least 1"),
-        (lambda: theory.probe(lambda x: 0.0, 9, 2, k_star=1, budget=20), "at least"),
     ],
 )
 def test_what_is_out_of_range_raises_with_the_condition_that_it_breaks(call, condition):
@@ -587,7 +547,7 @@ def test_what_is_out_of_range_raises_with_the_condition_that_it_breaks(call, con
 def test_all_of_the_theory_is_keyword_only_and_cites():
     for name in theory.__all__:
         function = getattr(theory, name)
-        if not inspect.isfunction(function) or name in ("restricted", "of_samples", "spectrum", "probe"):
+        if not inspect.isfunction(function) or name in ("restricted", "of_samples", "spectrum"):
             continue
         kinds = {p.kind for p in inspect.signature(function).parameters.values()}
         assert kinds == {inspect.Parameter.KEYWORD_ONLY}, name

@@ -1,8 +1,9 @@
 """The theory of zeroth-order hard thresholding as functions.
 
-Arguments are named as in the paper, and given by keyword. What is out of range raises ValueError with
-the condition that it breaks. "The paper" is Yuan, de Vazelhes, Gu and Xiong, ICLR 2024; where its
-printed form cannot be, these functions have the repaired one, and `errata` has both.
+Arguments are named as in the paper and passed by keyword. An argument out of range raises ValueError with the condition
+that it violates. "The paper" is Yuan, de Vazelhes, Gu and Xiong, ICLR 2024. Where its printed form cannot be correct,
+these functions have the repaired one, and `errata` has both. To estimate the curvatures of a black box from queries,
+see `zerothresh.advice.probing`.
 
 >>> from zerothresh import theory
 >>> theory.eps_Ic(d=50, q=10, s=12, s2=50)
@@ -12,11 +13,11 @@ Traceback (most recent call last):
 ValueError: the theory needs k > k* (at k = k* the bound on H_k's expansivity is infinite), but k = 5 and k* = 5
 """
 
-from zerothresh.advice.probing import Probe, ProbeFailed, probe
 from zerothresh.theory import errata
 from zerothresh.theory.complexity import (
     Epoch,
     epochs,
+    hzo_ht_q,
     hzo_ht_queries,
     hzo_ht_schedule,
     hzo_ht_thresholdings,
@@ -68,8 +69,6 @@ __all__ = [
     "Epoch",
     "Erratum",
     "Interval",
-    "Probe",
-    "ProbeFailed",
     "Spectrum",
     "alpha",
     "alpha_tight",
@@ -81,6 +80,7 @@ __all__ = [
     "eps_mu",
     "errata",
     "gradients_left",
+    "hzo_ht_q",
     "hzo_ht_queries",
     "hzo_ht_schedule",
     "hzo_ht_thresholdings",
@@ -91,7 +91,6 @@ __all__ = [
     "pm_eta",
     "pm_eta_interval",
     "pm_gamma",
-    "probe",
     "restricted",
     "sarah_delta",
     "sarah_errors",

@@ -54,6 +54,22 @@ def vr_thresholdings(*, kappa: float, eps: float) -> float:
 sarah_estimates, sarah_queries, sarah_thresholdings = vr_estimates, vr_queries, vr_thresholdings  # the same corollary
 
 
+_MOST_DIRECTIONS = 10**9  # no budget allows as many
+
+
+def hzo_ht_q(*, t: int, tau: float, omega: float) -> int:
+    r"""The number of directions of HZO-HT at step t, :math:`q_t = \lceil \tau / \omega^t \rceil`, at most 10^9.
+
+    Reference: de Vazelhes et al., ICML 2025.
+
+    >>> [hzo_ht_q(t=t, tau=4, omega=0.5) for t in range(4)]
+    [4, 8, 16, 32]
+    """
+    exponent = min(math.log(tau) - t * math.log(omega), 50.0)  # a larger one could overflow
+    # Rounding errors of the logarithms must not add a direction.
+    return math.ceil(min(math.exp(exponent) - 1e-9, _MOST_DIRECTIONS))
+
+
 def hzo_ht_schedule(*, kappa: float, alpha: float, tau: float, eps: float) -> tuple[int, int]:
     r"""Steps T and all directions :math:`\sum_t q_t` of HZO-HT until the gap is eps of the first:
 

@@ -1,4 +1,4 @@
-"""The state of the art beside the paper's methods: one file each, written from its own paper."""
+"""Methods from the literature: one file per method, each written from its own paper."""
 
 from zerothresh.methods.literature.ada_zoro import AdaZORO
 from zerothresh.methods.literature.es_swaps import ESSwaps

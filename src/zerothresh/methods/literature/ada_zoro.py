@@ -1,4 +1,4 @@
-"""AdaZORO: the sparsity of the gradient and the number of queries are found on the way."""
+"""AdaZORO: ZORO that learns the sparsity of the gradient, and with it the number of queries."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from zerothresh.sampling.philox import Stream
 
 @dataclass(frozen=True)
 class Measuring:
-    """The iterate, what is believed of its gradient, and the measurements there so far."""
+    """The iterate, the current guess of its gradient's sparsity and support, and the measurements made there so far."""
 
     theta: Array
     s: int
-    support: Indices  # of the last gradient; empty: none yet, or it did not fit
+    support: Indices  # of the last gradient; empty before the first one
     A: Array  # (rows, d)
     y: Array  # (rows,)
     base: Array  # f_i(theta) of the components of this step
@@ -36,27 +36,30 @@ class Measuring:
 @register("ada-zoro")
 @dataclass(frozen=True)
 class AdaZORO:
-    r"""ZORO that learns s: the last support is tried first; s grows until the gradient explains the values.
+    r"""ZORO that learns s: it tries the last support first, and increases s until the gradient explains the values.
 
-    A gradient is good if :math:`\|A \hat g - y\| \le \varphi \|y\|`. A step:
+    A gradient is accepted if :math:`\|A \hat g - y\| \le \varphi \|y\|`. In each step:
 
-    1. 2s measurements; least squares on the support of the last gradient. If that is good, it is taken.
-    2. Else as many more as s needs, and CoSaMP on all of them, the old ones too.
-    3. Not good: s + 1, a few more measurements, again; from 2 d measurements on, plain least squares.
+    1. Take 2s measurements and solve least squares on the support of the last gradient.
+    2. If that gradient is not accepted, take as many further measurements as s requires, and run CoSaMP on all of
+       them, old and new.
+    3. If that one is not accepted either, increase s by 1 and repeat 2. From 2 d measurements on, solve plain least
+       squares.
 
     Arguments
     ---------
-    eta: learning rate.
-    s: the first guess of the gradient's non-zeros; it only grows.
-    phi: the relative error up to which a gradient is good.
-    b: how many measurements a non-zero and ln(d/s).
-    batch: components a step, drawn without replacement; None: all of them, F itself.
+    eta: float. Learning rate.
+    s: int, default 1. Initial guess of the number of non-zeros of the gradient; it never decreases.
+    phi: float in [0, 1], default 0.1. Relative error up to which a gradient is accepted.
+    b: float, default 4. Number of measurements per non-zero and unit of ln(d/s).
+    batch: int or None, default None. Number of components per step, drawn without replacement; None takes all of
+        them, that is, F itself.
 
     Reference: Cai, McKenzie, Yin and Zhang, SIAM J. Optim. 2022 (adaptive sampling).
 
-    The published code does not charge for attempts that fail, asks for all measurements again after each,
-    and never uses the old support; its measurements in 1. are 0 off the support, so that they could not
-    tell that it has changed. Here they are full rows.
+    The published code does not count the calls of failed attempts, repeats all measurements after each of them, and
+    never uses the old support. Its measurements in 1. vanish off the support, so that they cannot detect a change of
+    it; here they are full rows.
 
     >>> AdaZORO(eta=0.1).s
     1
@@ -66,7 +69,7 @@ class AdaZORO:
     topic: ClassVar[str] = "Sparse gradients by compressed sensing"
     order: ClassVar[int] = 22
     solves: ClassVar[str] = "smooth with sparse gradients, l0"
-    queries: ClassVar[str] = "batch (2 s + 1) if the support stays, else batch (b s ln(d/s) + 1), s learnt"
+    queries: ClassVar[str] = "batch (2 s + 1) if the support stays, otherwise batch (b s ln(d/s) + 1), s learnt"
     memory: ClassVar[str] = "b s ln(d/s) d"
 
     eta: float
@@ -77,11 +80,11 @@ class AdaZORO:
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.count("s", self.s, what=" (the first guess of the gradient's non-zeros)")
-        check.share("phi", self.phi, what=" (the relative error up to which a gradient is good)")
-        check.positive("b", self.b, what=" (measurements a non-zero and ln(d/s))")
+        check.count("s", self.s, what=" (the initial guess of the number of non-zeros of the gradient)")
+        check.share("phi", self.phi, what=" (the relative error up to which a gradient is accepted)")
+        check.positive("b", self.b, what=" (measurements per non-zero and unit of ln(d/s))")
         if self.batch is not None:
-            check.count("batch", self.batch, what=" (components a step)")
+            check.count("batch", self.batch, what=" (components per step)")
 
     def init(self, theta: Array) -> Measuring:
         none = np.empty(0, np.int64)
@@ -94,7 +97,7 @@ class AdaZORO:
             of = range(n) if self.batch is None else rng.subset(n, self.batch)
             rows = min(2 * s, 2 * d) if state.support.size else measurements(self.b, s, d)
             return Probes.gradients(at=[state.theta], of=of, estimate=signs(rows))
-        rows = measurements(self.b, s, d) - state.y.size  # F(theta) is known, and so are the old rows
+        rows = measurements(self.b, s, d) - state.y.size  # F(theta) and the old rows are known
         z = np.where(rng.uniform(rows * d).reshape(rows, d) < 0.5, -1.0, 1.0) / np.sqrt(d)
         return Probes.around(state.theta, DenseBlock(z), state.mu, rows, state.components)
 
@@ -106,7 +109,7 @@ class AdaZORO:
             state = replace(state, A=A, y=y, base=base, components=answers.components, mu=mu)
             if state.support.size:
                 g = on_support(A, y, state.support)
-                return self._step(state, g, H) if self._good(state, g) else self._ask_more(state)
+                return self._step(state, g, H) if self._accepts(state, g) else self._ask_more(state)
         else:
             rows = answers.moved.shape[1]
             A = (answers.plan.points(0, rows) - state.theta) / state.mu
@@ -115,20 +118,22 @@ class AdaZORO:
         if len(state.y) >= 2 * d:
             return self._step(state, on_support(state.A, state.y, np.arange(d)), H)
         g = cosamp(state.A, state.y, state.s)
-        if self._good(state, g):
+        if self._accepts(state, g):
             return self._step(state, g, H)
         return self._ask_more(replace(state, s=state.s + 1))
 
-    def _good(self, state: Measuring, g: Array) -> bool:
+    def _accepts(self, state: Measuring, g: Array) -> bool:
+        """Whether a gradient explains the measurements."""
         return bool(np.linalg.norm(state.A @ g - state.y) <= self.phi * np.linalg.norm(state.y))
 
     def _ask_more(self, state: Measuring) -> Measuring:
-        """The same step goes on, with an s that needs more rows than there are."""
+        """Continue the same step with an s that requires more rows than there are."""
         d, s = state.theta.size, state.s
         while measurements(self.b, min(s, d), d) <= len(state.y):
             s += 1
         return replace(state, s=s)
 
     def _step(self, state: Measuring, g: Array, H: HardThreshold) -> Measuring:
+        """Make the gradient step, and begin the next one without measurements."""
         theta = H(state.theta - self.eta * g)
         return replace(self.init(theta), s=state.s, support=np.flatnonzero(g))

@@ -1,4 +1,4 @@
-"""CoSaMP: a sparse vector from few linear measurements."""
+"""CoSaMP: recover a sparse vector from few linear measurements."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from zerothresh.basics.arrays import Array, Indices
 
 
 def cosamp(A: Array, y: Array, s: int, iterations: int = 10, tolerance: float = 1e-10) -> Array:
-    """The s-sparse g with A g near y.
+    """Find an s-sparse g with A g close to y.
 
-    Of the residual's correlations with the columns, the 2s largest join the support; least squares on
-    it, the s largest entries stay. The best g of all iterations is given back.
+    Each iteration adds the 2s columns that correlate most with the residual to the support, solves least squares on
+    it, keeps the s largest entries, and solves least squares again on those.
+
+    Arguments
+    ---------
+    A: array (rows, d), the measurement matrix.
+    y: array (rows,), the measurements.
+    s: int, the number of non-zeros.
+    iterations: int, default 10. The largest number of iterations.
+    tolerance: float, default 1e-10. Stop when the residual is this share of the norm of y.
+
+    Returns the g of shape (d,) with the smallest residual of all iterations.
 
     Reference: Needell and Tropp, *CoSaMP*, Appl. Comput. Harmon. Anal. 2009, Algorithm 1.
 
@@ -29,16 +39,16 @@ def cosamp(A: Array, y: Array, s: int, iterations: int = 10, tolerance: float = 
             break
         proxy = np.abs(A.T @ residual)
         joined = np.union1d(largest(proxy, min(2 * s, d)), np.flatnonzero(g))
-        if joined.size > rows:  # no more unknowns than measurements
+        if joined.size > rows:  # least squares needs no more unknowns than measurements
             joined = joined[largest(proxy[joined] + np.where(g[joined] != 0, np.inf, 0.0), rows)]
         b = on_support(A, y, joined)
         g = np.zeros(d)
         kept = largest(np.abs(b), s)
         g[kept] = b[kept]
-        g = on_support(A, y, np.flatnonzero(g))  # the s that stay, fitted without the others
+        g = on_support(A, y, np.flatnonzero(g))  # the s entries that stay, fitted without the others
         residual = y - A @ g
         error = float(np.linalg.norm(residual))
-        if error >= lowest * (1 - 1e-3):
+        if error >= lowest * (1 - 1e-3):  # hardly any progress
             if error < lowest:
                 best = g
             break
@@ -47,7 +57,7 @@ def cosamp(A: Array, y: Array, s: int, iterations: int = 10, tolerance: float = 
 
 
 def on_support(A: Array, y: Array, support: Indices) -> Array:
-    """Least squares on a support."""
+    """The least-squares solution of A g = y among the vectors with the given support."""
     g = np.zeros(A.shape[1])
     if support.size:
         g[support] = np.linalg.lstsq(A[:, support], y, rcond=None)[0]
@@ -55,5 +65,5 @@ def on_support(A: Array, y: Array, support: Indices) -> Array:
 
 
 def largest(sizes: Array, count: int) -> Indices:
-    """The places of the largest numbers, in order; ties go to the lowest."""
+    """The indices of the largest numbers, in ascending order; ties go to the lower index."""
     return np.sort(np.argsort(-sizes, kind="stable")[:count]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What methods without the l0 constraint share: a state, and a final H_k if it is wanted."""
+"""What the methods without the l0 constraint share: a state, bounds, and an optional final H_k."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.constraint.threshold import Diverged, HardThreshold
+from zerothresh.constraint.threshold import HardThreshold
 
 RANDOM: Mapping[str, Any] = {"q": 1, "directions": "sphere"}  # RandGradEst: one random direction
 # CoordGradEst: central differences along all coordinates; a method adds q = d.
@@ -18,24 +18,14 @@ COORDINATES: Mapping[str, Any] = {"directions": "coordinate", "difference": "cen
 
 @dataclass(frozen=True)
 class Dense:
-    """The iterate x, and what is handed out for it: x itself, or H_k(x)."""
+    """The iterate x, and the point theta that is returned for it: x itself, or H_k(x)."""
 
     theta: Array
     x: Array
 
 
-def inside(x: Array, H: HardThreshold) -> Array:
-    """The nearest point within the bounds, read-only; bounds are all that these methods keep."""
-    if not np.isfinite(x).all():
-        raise Diverged
-    box = H.constraint.box
-    x = x if box is None else np.clip(x, box.low, box.high)
-    x.flags.writeable = False
-    return x
-
-
-def handed_out(x: Array, H: HardThreshold, threshold: bool) -> Array:
-    """x, or H_k(x): what the run returns if it ends here. The method itself goes on from x."""
+def output_point(x: Array, H: HardThreshold, threshold: bool) -> Array:
+    """The point that the run returns if it ends here: H_k(x) with ``threshold``, otherwise x."""
     return H(x) if threshold else x
 
 
@@ -50,7 +40,7 @@ def soft_threshold(v: Array, level: float) -> Array:
 
 
 def estimate_of(kind: str, d: int) -> Mapping[str, Any]:
-    """The fields of the estimator for one of ZO-SVRG's three: "rand", "ave" (the user's own) or "coord"."""
+    """The settings of the estimator for one of the three of ZO-SVRG: "rand", "ave" (the user's own) or "coord"."""
     if kind == "rand":
         return RANDOM
     return {**COORDINATES, "q": d} if kind == "coord" else {}

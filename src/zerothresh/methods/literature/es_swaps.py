@@ -1,4 +1,4 @@
-"""ES-swaps: a (1+1)-evolution strategy on the support, which is changed by swaps."""
+"""ES-swaps: a (1+1) evolution strategy on a support that changes by swaps."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from zerothresh.methods.registry import register
 @register("es-swaps")
 @dataclass(frozen=True)
 class ESSwaps(Program):
-    r"""(1+1)-ES on a support of k coordinates with swaps: n calls a trial, taken if F does not rise.
+    r"""(1+1) evolution strategy on a support of k coordinates, with swaps: n calls per trial.
 
     .. math:: \theta'_S = \theta_S + \sigma z, \quad z \sim N(0, I_k), \quad
         \sigma' = \sigma e^{1/3} \text{ if } F \text{ falls, else } \sigma e^{-1/12}
 
-    which keeps a fifth of the trials successful. Some trials swap a coordinate of S for another one.
+    A trial is accepted if F does not increase. The rule for sigma keeps about a fifth of the trials successful. Some
+    trials swap a coordinate of S for another one.
 
     Arguments
     ---------
-    size: the first sigma, about the distance to the solution.
-    swaps: the share of trials that swap. The newcomer gets a normal value of the size of the others.
+    size: float, default 1. Initial sigma, about the distance to the solution.
+    swaps: float in [0, 1], default 0.3. Share of the trials that swap. The new coordinate gets a normally distributed
+        value of the size of the others.
 
     Reference: Rechenberg, *Evolutionsstrategie*, 1973 (the rule of a fifth); Kern et al., *Learning
     probability distributions in continuous evolutionary algorithms*, Nat. Comput. 2004 (its exponents).
 
-    The swaps are ours.
+    The swaps are an addition of this library.
 
     >>> ESSwaps(size=0.5).swaps
     0.3
@@ -41,7 +43,7 @@ class ESSwaps(Program):
     family: ClassVar[str] = "literature"
     topic: ClassVar[str] = "Search without gradients"
     order: ClassVar[int] = 52
-    solves: ClassVar[str] = "any F, only the order of values counts, l0"
+    solves: ClassVar[str] = "any F, uses only the order of its values, l0"
     queries: ClassVar[str] = "n"
     memory: ClassVar[str] = "d"
 
@@ -49,7 +51,7 @@ class ESSwaps(Program):
     swaps: float = 0.3
 
     def __post_init__(self) -> None:
-        check.positive("size", self.size, what=" (the first sigma)")
+        check.positive("size", self.size, what=" (the initial sigma)")
         check.share("swaps", self.swaps, what=" (of the trials)")
 
     def search(self, context: Context) -> Asks:
@@ -66,7 +68,7 @@ class ESSwaps(Program):
             others = np.setdiff1d(free, S)
             trial, T = theta.copy(), S
             usual = float(np.sqrt(np.mean(theta[S] ** 2))) or sigma
-            sigma = sigma if sigma > 1e-12 * usual else float(self.size)  # all is said here: look further away
+            sigma = sigma if sigma > 1e-12 * usual else float(self.size)  # converged here: search further away
             swap = others.size > 0 and context.rng.chance(self.swaps)
             if swap:
                 leaving, coming = S[context.rng.integers(S.size)], others[context.rng.integers(others.size)]

@@ -1,4 +1,4 @@
-"""GraCe: the large coordinates of a gradient are found by a few adaptive questions each."""
+"""GraCe: find the large coordinates of a gradient with a few adaptive queries each."""
 
 from __future__ import annotations
 
@@ -20,31 +20,30 @@ from zerothresh.rounds.requests import Probes
 @register("grace")
 @dataclass(frozen=True)
 class GraCe(Program):
-    r"""Gradient compressed sensing, with H_k after the step: about n (2 s log log(d/s) + s + 1) calls a step.
+    r"""Gradient compressed sensing, with H_k after the step: about n (2 s log log(d/s) + s + 1) calls per step.
 
-    The coordinates are cut at random into groups of gamma d / s, so that most large ones are alone in
-    theirs. In a group, each coordinate j has a random sign and the number of the block it is in, and two
-    values tell in which block the large one is:
+    The coordinates are divided at random into groups of gamma d / s, so that most large ones are alone in their group.
+    A group is divided into numbered blocks, and each of its coordinates gets a random sign. Two values then tell in
+    which block the large coordinate is:
 
     .. math:: \mathrm{block} = \mathrm{round}\,
         \frac{F(\theta + \mu \sum_j \mathrm{block}_j \sigma_j e_j) - F(\theta)}
              {F(\theta + \mu \sum_j \sigma_j e_j) - F(\theta)}
 
-    That block is cut again, into more and more parts, D, D^{1.5}, ..., until two coordinates are left.
-    What was found is measured by differences along the coordinates.
+    That block is divided again, into more and more parts, D, D^{1.5}, ..., until at most two coordinates are left. The
+    slopes along the coordinates that were found are then measured by differences.
 
-    Published are the abstract, the theorem's rate and code for the experiments; the constants of the
-    dependent random partition in the theorem are not in that code, and are not used here either. A batch
-    of components is not part of it: every value is one of F. The published code has no H_k.
+    The constants of the theorem's dependent random partition are not in the published code, and are not used here
+    either. The method does not sample components: every value is one of F. The published code has no H_k.
 
     Arguments
     ---------
-    eta: learning rate.
-    s: large coordinates of the gradient.
-    gamma: groups have gamma d / s coordinates.
-    parts: D, the blocks that a group is first cut into.
-    repeats: random partitions a step; what any of them finds is measured.
-    mu: length of the differences. Small, because a block's number multiplies it.
+    eta: float. Learning rate.
+    s: int, default 5. Number of large coordinates of the gradient.
+    gamma: float, default 0.7. Groups have gamma d / s coordinates.
+    parts: int, default 10. D, the number of blocks that a group is first divided into.
+    repeats: int, default 1. Number of random partitions per step; the coordinates that any of them finds are measured.
+    mu: float, default 1e-6. Length of the differences; small, because it is multiplied by a block's number.
 
     Reference: Qiu and Tong, *Gradient compressed sensing: a query-efficient gradient estimator for
     high-dimensional zeroth-order optimization*, ICML 2024.
@@ -57,7 +56,7 @@ class GraCe(Program):
     topic: ClassVar[str] = "Sparse gradients by compressed sensing"
     order: ClassVar[int] = 23
     solves: ClassVar[str] = "smooth with sparse gradients, l0"
-    queries: ClassVar[str] = "n (2 s log log(d/s) + s + 1), about"
+    queries: ClassVar[str] = "about n (2 s log log(d/s) + s + 1)"
     memory: ClassVar[str] = "s d"
 
     eta: float
@@ -72,7 +71,7 @@ class GraCe(Program):
             check.positive(name, getattr(self, name))
         for name in ("s", "repeats"):
             check.count(name, getattr(self, name))
-        check.count("parts", self.parts, low=2, what=" (blocks of a group)")
+        check.count("parts", self.parts, low=2, what=" (the number of blocks of a group)")
 
     def search(self, context: Context) -> Asks:
         context.unit = 1.0  # eta is in the user's units
@@ -93,7 +92,7 @@ class GraCe(Program):
             context.move(theta)
 
     def _large(self, context: Context, theta: Array, F: float) -> Generator[Probes, Answers, Indices]:
-        """The coordinates that are left when each group has been cut down."""
+        """The coordinates that are left when each group has been narrowed down."""
         free = context.free()
         order = free[context.rng.subset(free.size, free.size)]
         size = max(1, int(self.gamma * free.size / self.s))
@@ -124,13 +123,13 @@ class GraCe(Program):
         return np.concatenate(groups)
 
     def _means(self, context: Context, points: Array) -> Generator[Probes, Answers, Array]:
-        """F at each row."""
+        """The values of F at the rows of ``points``, moved into the bounds."""
         out: Array = (yield from context.values([context.inside(point) for point in points])).mean(axis=1)
         return out
 
 
 def _moved(theta: Array, groups: list[Indices], places: list[int], steps: list[Array]) -> Array:
-    """A point a group, moved along all of its coordinates."""
+    """One point per group, theta moved along all coordinates of the group."""
     points = np.repeat(theta[None], len(places), axis=0)
     for row, (place, step) in enumerate(zip(places, steps, strict=True)):
         points[row, groups[place]] += step

@@ -1,4 +1,4 @@
-"""HT-ES: an evolution strategy whose mean is thresholded (NESHT)."""
+"""HT-ES: an evolution strategy with hard thresholding of the mean (NESHT)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zerothresh.sampling.philox import Stream
 
 @dataclass(frozen=True)
 class Population:
-    """The mean of the offspring to come, and how far they are spread."""
+    """The mean and the standard deviation of the next offspring."""
 
     theta: Array
     sigma: float
@@ -29,21 +29,20 @@ class Population:
 @register("ht-es")
 @dataclass(frozen=True)
 class HTES:
-    r"""Natural evolution strategy with hard thresholding: 2 pairs n calls a step.
+    r"""Natural evolution strategy with hard thresholding: 2 pairs n calls per step.
 
     .. math:: \theta' = H_k\Big(\theta + \eta\,\sigma \sum_i u_i z_i\Big), \quad
         \ln\sigma' = \ln\sigma + \frac{\eta_\sigma}{2} \sum_i u_i \big(\|z_i\|^2 / d - 1\big)
 
-    over offspring :math:`\theta + \sigma z_i` in mirrored pairs. The utilities u_i go by rank, the best
-    first, so that only the order of the values counts: any increasing function of F gives the same run.
-    NESHT keeps sigma; here it adapts as in separable NES, because with a fixed one steps by rank never
-    get shorter than a multiple of it.
+    The offspring :math:`\theta + \sigma z_i` come in mirrored pairs. The utilities u_i depend on ranks alone:
+    any increasing function of F gives the same run. NESHT keeps sigma fixed. Here it adapts as in separable NES,
+    because steps that depend on ranks would never get shorter than a multiple of a fixed sigma.
 
     Arguments
     ---------
-    size: the first sigma, about the distance to the solution.
-    pairs: mirrored pairs of offspring; 0: 2 + ln d of them.
-    rate: learning rate of the mean.
+    size: float, default 1. Initial sigma, about the distance to the solution.
+    pairs: int, default 0. Number of mirrored pairs of offspring; 0 takes 2 + ln d.
+    rate: float, default 1. Learning rate of the mean.
 
     Reference: Gao et al., *Hard-thresholding meets evolution strategies in reinforcement learning*, IJCAI
     2024 (NESHT); Wierstra et al., *Natural evolution strategies*, JMLR 2014 (utilities, sigma).
@@ -55,7 +54,7 @@ class HTES:
     family: ClassVar[str] = "literature"
     topic: ClassVar[str] = "Hard thresholding"
     order: ClassVar[int] = 14
-    solves: ClassVar[str] = "any F, only the order of values counts, l0"
+    solves: ClassVar[str] = "any F, uses only the order of its values, l0"
     queries: ClassVar[str] = "2 pairs n"
     memory: ClassVar[str] = "2 pairs d"
 
@@ -64,8 +63,8 @@ class HTES:
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        check.positive("size", self.size, what=" (the first sigma)")
-        check.count("pairs", self.pairs, low=0, what=" (mirrored pairs; 0: by the dimension)")
+        check.positive("size", self.size, what=" (the initial sigma)")
+        check.count("pairs", self.pairs, low=0, what=" (mirrored pairs; 0 derives the number from the dimension)")
         check.positive("rate", self.rate, what=" (the learning rate of the mean)")
 
     def init(self, theta: Array) -> Population:
@@ -88,7 +87,9 @@ class HTES:
 
 
 def utilities(values: Array) -> Array:
-    """Weights by rank: positive for the best, below 0 for the rest; they sum to 0. Equal values share theirs.
+    """Weights by rank that sum to 0: positive for the best values, negative for the rest, shared by equal values.
+
+    Reference: Wierstra et al., *Natural evolution strategies*, JMLR 2014, Section 3.1.
 
     >>> utilities(np.array([3.0, 1.0, 2.0, 4.0])).round(2).tolist()
     [-0.25, 0.48, 0.02, -0.25]

@@ -1,8 +1,7 @@
-"""HZO-HT: hard thresholding with more and more directions, and convex constraints by two projections."""
+"""HZO-HT: hard thresholding with a growing number of directions, and convex constraints by a two-step projection."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,13 +15,17 @@ from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 from zerothresh.sampling.philox import Stream
-
-_MOST = 10**9  # directions: no budget holds as many
+from zerothresh.theory.complexity import hzo_ht_q
 
 
 @dataclass(frozen=True)
 class Ball:
-    """A convex constraint that keeps supports: {||x|| <= radius} in the l2 or the l1 norm.
+    """The ball {||x|| <= radius}, a convex constraint whose projection preserves the support.
+
+    Arguments
+    ---------
+    radius: float, above 0.
+    norm: str, "l2" (default) or "l1".
 
     >>> Ball(1.0, "l1").project(np.array([2.0, 0.0, -1.5])).tolist()
     [0.75, 0.0, -0.25]
@@ -36,7 +39,7 @@ class Ball:
         check.one_of("norm", self.norm, ("l1", "l2"))
 
     def project(self, v: Array) -> Array:
-        """The nearest point of the ball; what is 0 stays 0."""
+        """The nearest point of the ball; zeros stay zeros."""
         if self.norm == "l2":
             size = float(np.linalg.norm(v))
             return v if size <= self.radius else v * (self.radius / size)
@@ -49,7 +52,7 @@ class Ball:
 
 @dataclass(frozen=True)
 class Step:
-    """The iterate, and the number of steps made."""
+    """The iterate, and the number of steps so far."""
 
     theta: Array
     t: int
@@ -63,17 +66,18 @@ class HZOHT:
     .. math:: \theta^{(t+1)} = \Pi_\Gamma\big(H_k(\theta^{(t)} - \eta \hat\nabla F(\theta^{(t)}))\big), \quad
         q_t = \lceil \tau / \omega^t \rceil
 
-    With q fixed, the error of the estimate leaves a distance to the optimum that does not vanish (the
-    system error of SZOHT); with q_t it goes to 0. The projection is in two steps (2SP): H_k first, then
-    the nearest point of the convex set Gamma, on the support that H_k has left.
+    With a fixed q, the error of the estimate leaves a distance to the optimum that does not vanish (the system error
+    of SZOHT); with a growing q_t it goes to 0. The projection has two steps (2SP): first H_k, then the nearest point
+    of the convex set Gamma on the support that H_k chose.
 
     Arguments
     ---------
-    eta: learning rate; the theory's is 1 / (alpha L), with some alpha > 1.
-    tau: directions of the first step.
-    omega: q grows by 1 / omega a step; the theory's is 1 - 1 / (8 alpha kappa).
-    within: a further convex constraint Gamma, such as ``Ball(2.0, "l1")``. It has to keep supports and
-        bounds; balls around 0 do. Bounds themselves go to `zt.minimize`, as with all methods.
+    eta: float. Learning rate; the theory asks for 1 / (alpha L) with some alpha > 1.
+    tau: float, default 4. Number of directions of the first step.
+    omega: float in (0, 1], default 0.99. q grows by the factor 1 / omega per step; the theory asks for
+        1 - 1 / (8 alpha kappa).
+    within: a further convex constraint Gamma such as ``Ball(2.0, "l1")``, default None. Its projection must preserve
+        supports and bounds, as balls around 0 do. The bounds themselves are an argument of `zt.minimize`.
 
     Reference: de Vazelhes, Yuan and Gu, *Optimization over sparse support-preserving sets: two-step
     projection with global optimality guarantees*, ICML 2025 (HZO-HT, 2SP).
@@ -86,7 +90,7 @@ class HZOHT:
     topic: ClassVar[str] = "Hard thresholding"
     order: ClassVar[int] = 12
     solves: ClassVar[str] = "smooth, l0 and a convex set"
-    queries: ClassVar[str] = "n (q_t + 1), q_t growing"
+    queries: ClassVar[str] = "n (q_t + 1), with a growing q_t"
     memory: ClassVar[str] = "d"
 
     eta: float
@@ -96,15 +100,15 @@ class HZOHT:
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.positive("tau", self.tau, what=" (directions of the first step)")
-        if not check.positive("omega", self.omega, what=" (q grows by 1 / omega a step)") <= 1:
-            raise ValueError(f"omega must be at most 1, so that q grows by 1 / omega a step, not {self.omega}")
+        check.positive("tau", self.tau, what=" (the number of directions of the first step)")
+        if not check.positive("omega", self.omega, what=" (q grows by the factor 1 / omega per step)") <= 1:
+            raise ValueError(f"omega must be at most 1 (q grows by the factor 1 / omega per step), not {self.omega}")
         if self.within is not None and not callable(getattr(self.within, "project", None)):
             raise ValueError(f"within must have a function project(v), such as Ball(2.0), not {self.within!r}")
 
     def directions(self, t: int) -> int:
-        """q_t."""
-        return math.ceil(min(math.exp(min(math.log(self.tau) - t * math.log(self.omega), 50.0)) - 1e-9, _MOST))
+        """q_t, the number of directions at step t."""
+        return hzo_ht_q(t=t, tau=self.tau, omega=self.omega)
 
     def init(self, theta: Array) -> Step:
         return Step(theta, t=0)

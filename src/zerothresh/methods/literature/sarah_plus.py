@@ -18,20 +18,20 @@ from zerothresh.sampling.philox import Stream
 
 @dataclass(frozen=True)
 class SARAHPlusState:
-    """The iterate, the one before, and the recursive gradient."""
+    """The iterate, the previous iterate, and the recursive gradient."""
 
     theta: Array
     previous: Array  # theta^(t-1)
     gradient: Array  # g^(t-1)
-    first: float  # the square that the epoch began with
-    now: float  # and the last one
-    t: int  # steps of this epoch; 0: an epoch begins
+    first: float  # the squared norm at the beginning of the epoch
+    now: float  # the latest squared norm
+    t: int  # steps of this epoch so far; an epoch begins when t = 0
 
 
 @register("sarah-plus")
 @dataclass(frozen=True)
 class SARAHPlus:
-    r"""SARAH-SZHT with epochs that end by themselves: n (q + 1) calls, then 2 batch (q + 1) a step.
+    r"""SARAH-SZHT with adaptive epochs: n (q + 1) calls once per epoch, then 2 batch (q + 1) per step.
 
     .. math:: \hat g^{(t)} = \hat\nabla f_{i_t}(\theta^{(t)}) - \hat\nabla f_{i_t}(\theta^{(t-1)}) + \hat g^{(t-1)},
         \quad \theta^{(t+1)} = H_k(\theta^{(t)} - \eta \hat g^{(t)})
@@ -39,13 +39,14 @@ class SARAHPlus:
 
     Arguments
     ---------
-    eta: learning rate.
-    gamma: an epoch ends when the square has fallen to this share of its first. 1/8 as in the paper.
-    m: most steps an epoch.
-    batch: components an inner step, drawn without replacement.
-    measure: whose square it is. "gradient": that of g, as published. "step": that of the step that H_k
-        leaves, (theta^(t) - theta^(t+1)) / eta. At a sparse optimum the gradient is not 0 off the support,
-        so that its square may never fall; that of the step does. Without H_k the two are the same.
+    eta: float. Learning rate.
+    gamma: float in [0, 1], default 1/8 as in the paper. An epoch ends when the squared norm has decreased to this share
+        of its initial value.
+    m: int, default 100. Largest number of steps per epoch.
+    batch: int, default 1. Number of components per inner step, drawn without replacement.
+    measure: str, default "gradient". Of what the squared norm is taken: of the "gradient" g, as published, or of the
+        "step" that H_k leaves, (theta^(t) - theta^(t+1)) / eta. At a sparse optimum the gradient does not vanish off
+        the support, so that its norm may never decrease enough; that of the step does. Without H_k the two agree.
 
     Reference: Nguyen et al., *SARAH*, ICML 2017, Algorithm 2 (SARAH+); future work in Yuan et al., ICLR 2024.
 
@@ -57,7 +58,7 @@ class SARAHPlus:
     topic: ClassVar[str] = "Hard thresholding"
     order: ClassVar[int] = 11
     solves: ClassVar[str] = "smooth finite sum, l0"
-    queries: ClassVar[str] = "n (q + 1), then 2 batch (q + 1) until the gradient has shrunk"
+    queries: ClassVar[str] = "n (q + 1) once per epoch, otherwise 2 batch (q + 1)"
     memory: ClassVar[str] = "3 d"
 
     eta: float
@@ -68,9 +69,9 @@ class SARAHPlus:
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.share("gamma", self.gamma, what=" (of the first square, at which an epoch ends)")
-        check.count("m", self.m, what=" (most steps an epoch)")
-        check.count("batch", self.batch, what=" (components an inner step)")
+        check.share("gamma", self.gamma, what=" (of the initial squared norm, at which an epoch ends)")
+        check.count("m", self.m, what=" (the largest number of steps per epoch)")
+        check.count("batch", self.batch, what=" (components per inner step)")
         check.one_of("measure", self.measure, ("gradient", "step"))
 
     def init(self, theta: Array) -> SARAHPlusState:
@@ -88,6 +89,6 @@ class SARAHPlus:
         moved = g if self.measure == "gradient" else (theta - following) / self.eta
         now = float(moved @ moved)
         first, t = (now, 1) if state.t == 0 else (state.first, state.t + 1)
-        if (t > 1 and now <= self.gamma * first) or t >= self.m or now == 0.0:  # SARAH+: the epoch has done its work
+        if (t > 1 and now <= self.gamma * first) or t >= self.m or now == 0.0:  # SARAH+: the epoch ends
             t = 0
         return SARAHPlusState(following, theta, g, first, now, t)

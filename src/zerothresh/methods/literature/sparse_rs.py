@@ -1,4 +1,4 @@
-"""Sparse-RS: random search over supports, with smaller and smaller exchanges."""
+"""Sparse-RS: random search over supports with exchanges that get smaller and smaller."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
 
-# From which share of the budget on alpha is divided by what, as published for l0 attacks.
+# (share of the budget spent, divisor of alpha from there on), as published for l0 attacks.
 SCHEDULE = ((0.0, 2), (0.005, 4), (0.02, 5), (0.05, 6), (0.1, 8), (0.2, 10), (0.4, 12), (0.6, 15), (0.8, 20))
 
 
 @register("sparse-rs")
 @dataclass(frozen=True)
 class SparseRS(Program):
-    r"""Random search in the manner of Sparse-RS: n calls a trial, taken if F falls.
+    """Random search over supports, in the manner of Sparse-RS: n calls per trial.
 
-    A trial exchanges :math:`\alpha_t k` coordinates of the support for others, with random values;
-    :math:`\alpha_t` falls with the share of the budget that is spent. The first trial, which fills a support
-    of k coordinates, is taken whatever F there is.
+    A trial exchanges alpha_t k coordinates of the support for others with random values, and is accepted if F
+    decreases; alpha_t decreases with the share of the budget that has been spent. The first trial, which fills a
+    support of k coordinates, is always accepted.
 
     Arguments
     ---------
-    size: values are drawn from [-size, size], or from the bounds where there are some.
-    values: "uniform" on that range, or its "corners" alone, as in the attack, where extremes are best.
-    alpha: the first share of the support that is exchanged, before the schedule divides it.
-    redraw: the share of trials that draw values anew in place. The attack has none, for its values are
-        corners; without them, values on the right support could not be improved.
+    size: float, default 1. Values are drawn from [-size, size], or from within the bounds where there are finite ones.
+    values: str, default "uniform". How values are drawn from that range: "uniform", or only its "corners" as in the
+        attack, where extreme values are best.
+    alpha: float in (0, 1], default 0.8. Initial share of the support to exchange, before the schedule divides it.
+    redraw: float in [0, 1], default 0.5. Share of the trials that redraw values and keep the support. The attack has
+        none, because its values are corners; without them, values on the right support could not be improved.
 
     Reference: Croce et al., *Sparse-RS: a versatile framework for query-efficient sparse black-box
     adversarial attacks*, AAAI 2022, Algorithm 1 and the schedule of its l0 attack.
@@ -54,10 +55,10 @@ class SparseRS(Program):
     redraw: float = 0.5
 
     def __post_init__(self) -> None:
-        check.positive("size", self.size, what=" (of the values)")
+        check.positive("size", self.size, what=" (the range of the values)")
         check.one_of("values", self.values, ("uniform", "corners"))
-        if not 0 < check.positive("alpha", self.alpha, what=" (the share that is exchanged)") <= 1:
-            raise ValueError(f"alpha must be at most 1, the whole support, not {self.alpha}")
+        if not 0 < check.positive("alpha", self.alpha, what=" (the share of the support to exchange)") <= 1:
+            raise ValueError(f"alpha must be at most 1, which exchanges the whole support, not {self.alpha}")
         check.share("redraw", self.redraw, what=" (of the trials)")
 
     def search(self, context: Context) -> Asks:
@@ -73,6 +74,7 @@ class SparseRS(Program):
                 context.move(theta, F)
 
     def _trial(self, context: Context, theta: Array) -> Array:
+        """A point to try: redrawn values on the support, or exchanged coordinates."""
         support, free = np.flatnonzero(theta), context.free()
         count = max(1, int(share(self.alpha, context) * context.k))
         trial = theta.copy()
@@ -90,6 +92,7 @@ class SparseRS(Program):
         return trial
 
     def _values(self, context: Context, chosen: Indices) -> Array:
+        """Random values for the chosen coordinates."""
         low, high = np.full(chosen.size, -self.size), np.full(chosen.size, self.size)
         if context.box is not None:
             low = np.where(np.isfinite(context.box.low[chosen]), context.box.low[chosen], low)
@@ -102,6 +105,6 @@ class SparseRS(Program):
 
 
 def share(alpha: float, context: Context) -> float:
-    """alpha_t: the share of the support that is exchanged now."""
+    """alpha_t: the share of the support to exchange at this point of the budget."""
     spent = context.used / max(context.used + context.left, 1.0)
     return alpha / next(divisor for start, divisor in reversed(SCHEDULE) if spent >= start)

@@ -10,7 +10,7 @@ import numpy as np
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import HardThreshold
-from zerothresh.methods.literature.dense import handed_out, inside
+from zerothresh.methods.literature.dense import output_point
 from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -19,7 +19,7 @@ from zerothresh.sampling.philox import Stream
 
 @dataclass(frozen=True)
 class Moments:
-    """The iterate, what is handed out for it, and the moments of the gradient."""
+    """The iterate x, the point theta that is returned for it, and the moments of the gradient."""
 
     theta: Array
     x: Array
@@ -31,22 +31,22 @@ class Moments:
 @register("zo-adamm")
 @dataclass(frozen=True)
 class ZOAdaMM:
-    r"""Zeroth-order adaptive momentum, without sparsity: batch (q + 1) calls a step.
+    r"""Zeroth-order adaptive momentum, without sparsity: batch (q + 1) calls per step.
 
     .. math:: m_t = \beta_1 m_{t-1} + (1 - \beta_1) \hat g_t, \quad
         v_t = \beta_2 v_{t-1} + (1 - \beta_2) \hat g_t^2, \quad \hat v_t = \max(\hat v_{t-1}, v_t), \quad
         x_{t+1} = \Pi\big(x_t - \eta\, \hat v_t^{-1/2} m_t\big)
 
-    The projection onto the bounds is in the norm of :math:`\hat v^{1/2}`, as the paper proves it has to
-    be; for bounds, which are separate in the coordinates, it is the same as the Euclidean one.
+    The paper proves that the projection has to be in the norm of :math:`\hat v^{1/2}`; for bounds, which are separable
+    in the coordinates, it agrees with the Euclidean one.
 
     Arguments
     ---------
-    eta: learning rate; a step moves a coordinate by about as much.
-    beta1: how much of the momentum is kept.
-    beta2: how much of the second moment is kept.
-    batch: components a step, drawn without replacement.
-    threshold: hand out H_k(x) instead of x. The iteration itself goes on without it.
+    eta: float. Learning rate; a step moves each coordinate by about this much.
+    beta1: float in [0, 1], default 0.9. Share of the momentum that is kept per step.
+    beta2: float in [0, 1], default 0.3. Share of the second moment that is kept per step.
+    batch: int, default 1. Number of components per step, drawn without replacement.
+    threshold: bool, default False. Return H_k(x) instead of x; the iteration itself does not use H_k.
 
     Reference: Chen et al., *ZO-AdaMM: zeroth-order adaptive momentum method for black-box optimization*,
     NeurIPS 2019, Algorithm 1.
@@ -73,12 +73,12 @@ class ZOAdaMM:
         check.positive("eta", self.eta, what=" (the learning rate)")
         check.share("beta1", self.beta1, what=" (of the momentum that is kept)")
         check.share("beta2", self.beta2, what=" (of the second moment that is kept)")
-        check.count("batch", self.batch, what=" (components a step)")
+        check.count("batch", self.batch, what=" (components per step)")
         check.flag("threshold", self.threshold)
 
     @property
     def sparse(self) -> bool:
-        """Whether what is handed out keeps the l0 constraint."""
+        """Whether the returned point keeps the l0 constraint."""
         return self.threshold
 
     def init(self, theta: Array) -> Moments:
@@ -94,6 +94,6 @@ class ZOAdaMM:
         v = self.beta2 * state.v + (1 - self.beta2) * g * g
         v_hat = np.maximum(state.v_hat, v)
         scale = np.sqrt(v_hat)
-        step = np.divide(m, scale, out=np.zeros_like(m), where=scale > 0)  # a coordinate that never moved F stays
-        x = inside(state.x - self.eta * step, H)
-        return Moments(handed_out(x, H, self.threshold), x, m, v, v_hat)
+        step = np.divide(m, scale, out=np.zeros_like(m), where=scale > 0)  # without any slope, stay
+        x = H.within_bounds(state.x - self.eta * step)
+        return Moments(output_point(x, H, self.threshold), x, m, v, v_hat)

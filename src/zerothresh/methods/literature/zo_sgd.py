@@ -8,7 +8,7 @@ from typing import ClassVar
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import HardThreshold
-from zerothresh.methods.literature.dense import Dense, handed_out, inside
+from zerothresh.methods.literature.dense import Dense, output_point
 from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -18,15 +18,15 @@ from zerothresh.sampling.philox import Stream
 @register("zo-sgd")
 @dataclass(frozen=True)
 class ZOSGD:
-    r"""Zeroth-order stochastic gradient descent, without sparsity: batch (q + 1) calls a step.
+    r"""Zeroth-order stochastic gradient descent, without sparsity: batch (q + 1) calls per step.
 
     .. math:: x^{(t+1)} = x^{(t)} - \eta \hat\nabla f_{i_t}(x^{(t)})
 
     Arguments
     ---------
-    eta: learning rate.
-    batch: components a step, drawn without replacement.
-    threshold: hand out H_k(x) instead of x. The iteration itself goes on without it.
+    eta: float. Learning rate.
+    batch: int, default 1. Number of components per step, drawn without replacement.
+    threshold: bool, default False. Return H_k(x) instead of x; the iteration itself does not use H_k.
 
     Reference: Ghadimi and Lan, *Stochastic first- and zeroth-order methods for nonconvex stochastic
     programming*, SIAM J. Optim. 2013.
@@ -49,12 +49,12 @@ class ZOSGD:
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.count("batch", self.batch, what=" (components a step)")
+        check.count("batch", self.batch, what=" (components per step)")
         check.flag("threshold", self.threshold)
 
     @property
     def sparse(self) -> bool:
-        """Whether what is handed out keeps the l0 constraint."""
+        """Whether the returned point keeps the l0 constraint."""
         return self.threshold
 
     def init(self, theta: Array) -> Dense:
@@ -64,5 +64,5 @@ class ZOSGD:
         return Probes.gradients(at=[state.x], of=rng.subset(n, self.batch))
 
     def update(self, state: Dense, answers: Answers, H: HardThreshold) -> Dense:
-        x = inside(state.x - self.eta * answers.mean(), H)
-        return Dense(handed_out(x, H, self.threshold), x)
+        x = H.within_bounds(state.x - self.eta * answers.mean())
+        return Dense(output_point(x, H, self.threshold), x)

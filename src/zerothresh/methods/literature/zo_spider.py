@@ -1,4 +1,4 @@
-"""ZO-SPIDER: the recursive gradient of SPIDER from coordinate differences."""
+"""ZO-SPIDER: the recursive gradient of SPIDER from coordinate-wise differences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import HardThreshold
-from zerothresh.methods.literature.dense import estimate_of, handed_out, inside
+from zerothresh.methods.literature.dense import estimate_of, output_point
 from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -19,33 +19,33 @@ from zerothresh.sampling.philox import Stream
 
 @dataclass(frozen=True)
 class Recursive:
-    """The iterate, what is handed out for it, the one before, and the recursive gradient."""
+    """The iterate x, the point theta that is returned for it, the previous iterate, and the recursive gradient."""
 
     theta: Array
     x: Array
     previous: Array
     gradient: Array  # v^(t-1)
-    t: int  # the inner step; t = m: the epoch is over
+    t: int  # number of the inner step; the epoch is over when t = m
 
 
 @register("zo-spider")
 @dataclass(frozen=True)
 class ZOSPIDER:
-    r"""Zeroth-order SPIDER, without sparsity: n + 2 (m - 1) batch estimates of 2 d calls an epoch of m steps.
+    r"""Zeroth-order SPIDER, without sparsity: n + 2 (m - 1) batch gradient estimates per epoch, each of 2 d calls.
 
     .. math:: v^{(t)} = \hat\nabla f_{I_t}(x^{(t)}) - \hat\nabla f_{I_t}(x^{(t-1)}) + v^{(t-1)}, \quad
         x^{(t+1)} = x^{(t)} - \min\big(\eta, \ell / \|v^{(t)}\|\big)\, v^{(t)}
 
     Arguments
     ---------
-    eta: learning rate.
-    m: steps an epoch, the first one with the gradient of all components.
-    batch: components an inner step, drawn without replacement.
-    length: the longest step, ell. SPIDER as it was first published moves by a fixed small length while
-        the gradient is large; ZO-SPIDER-Coord, the default, shows that no such limit is needed.
-    estimator: "coord", central differences along all coordinates; "ave", the mean over the q directions
-        of `zt.Estimator`; or "rand", one random direction.
-    threshold: hand out H_k(x) instead of x. The iteration itself goes on without it.
+    eta: float. Learning rate.
+    m: int, default 10. Number of steps per epoch; the first one uses the gradients of all components.
+    batch: int, default 1. Number of components per inner step, drawn without replacement.
+    length: float or None, default None. Largest length of a step, ell. SPIDER as first published moves by a fixed small
+        length while the gradient is large; ZO-SPIDER-Coord, the default, needs no such limit.
+    estimator: str, default "coord". "coord": central differences along all coordinates. "ave": the mean over the q
+        directions of `zt.Estimator`. "rand": one random direction.
+    threshold: bool, default False. Return H_k(x) instead of x; the iteration itself does not use H_k.
 
     Reference: Fang et al., *SPIDER*, NeurIPS 2018 (SPIDER-SZO); Ji et al., *Improved zeroth-order variance
     reduced algorithms and analysis for nonconvex optimization*, ICML 2019 (ZO-SPIDER-Coord).
@@ -58,7 +58,7 @@ class ZOSPIDER:
     topic: ClassVar[str] = "No sparsity, for reference"
     order: ClassVar[int] = 43
     solves: ClassVar[str] = "smooth finite sum, no sparsity"
-    queries: ClassVar[str] = "2 d n an epoch, then 4 d batch a step"
+    queries: ClassVar[str] = "2 d n per epoch, then 4 d batch per step"
     memory: ClassVar[str] = "3 d"
 
     eta: float
@@ -70,16 +70,16 @@ class ZOSPIDER:
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.count("m", self.m, what=" (steps an epoch)")
-        check.count("batch", self.batch, what=" (components an inner step)")
+        check.count("m", self.m, what=" (steps per epoch)")
+        check.count("batch", self.batch, what=" (components per inner step)")
         if self.length is not None:
-            check.positive("length", self.length, what=" (the longest step)")
+            check.positive("length", self.length, what=" (the largest length of a step)")
         check.one_of("estimator", self.estimator, ("rand", "ave", "coord"))
         check.flag("threshold", self.threshold)
 
     @property
     def sparse(self) -> bool:
-        """Whether what is handed out keeps the l0 constraint."""
+        """Whether the returned point keeps the l0 constraint."""
         return self.threshold
 
     def init(self, theta: Array) -> Recursive:
@@ -98,5 +98,5 @@ class ZOSPIDER:
         eta = self.eta
         if self.length is not None:
             eta = min(eta, self.length / max(float(np.linalg.norm(v)), 1e-300))
-        x = inside(state.x - eta * v, H)
-        return Recursive(handed_out(x, H, self.threshold), x, state.x, v, 1 if fresh else state.t + 1)
+        x = H.within_bounds(state.x - eta * v)
+        return Recursive(output_point(x, H, self.threshold), x, state.x, v, 1 if fresh else state.t + 1)

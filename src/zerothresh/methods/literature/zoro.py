@@ -1,4 +1,4 @@
-"""ZORO: a sparse gradient is recovered from a few random differences."""
+"""ZORO: recover a sparse gradient from a few random differences."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from zerothresh.sampling.philox import Stream
 @register("zoro")
 @dataclass(frozen=True)
 class ZORO:
-    r"""Zeroth-order regularised optimisation, with H_k as its proximal step: batch (m + 1) calls a step.
+    r"""Zeroth-order regularised optimisation, with H_k as its proximal step: batch (m + 1) calls per step.
 
     .. math:: y_l = \frac{F(\theta + \mu z_l) - F(\theta)}{\mu}, \quad
         \hat g = \mathrm{CoSaMP}(Z, y, s), \quad \theta' = H_k(\theta - \eta \hat g)
 
-    with m = ceil(b s ln(d/s)) rows z_l of random signs, of length 1. It pays where the gradient itself is
-    sparse, or nearly; that of a dense least-squares problem is not. mu is that of `zt.Estimator`, all else
-    of it is the method's own.
+    with m = ceil(b s ln(d/s)) rows z_l of random signs, scaled to length 1. The method pays off where the gradient
+    itself is sparse or nearly so, unlike that of a dense least-squares problem. Of `zt.Estimator` it uses only mu.
 
     Arguments
     ---------
-    eta: learning rate.
-    s: non-zeros of the gradient.
-    b: how many measurements a non-zero and ln(d/s).
-    batch: components a step, drawn without replacement; None: all of them, F itself.
+    eta: float. Learning rate.
+    s: int, default 5. Number of non-zeros of the gradient.
+    b: float, default 4. Number of measurements per non-zero and unit of ln(d/s).
+    batch: int or None, default None. Number of components per step, drawn without replacement; None takes all of
+        them, that is, F itself.
 
     Reference: Cai, McKenzie, Yin and Zhang, *Zeroth-order regularized optimization (ZORO): approximately
     sparse gradients and adaptive sampling*, SIAM J. Optim. 2022.
 
-    The published code asks for F(theta) again with each difference, and keeps one Z for ever; here it is
-    asked for once, and Z is fresh in each step.
+    The published code evaluates F(theta) again for each difference, and uses the same Z in all steps. Here F(theta) is
+    evaluated once per step, and each step draws a new Z.
 
     >>> ZORO(eta=0.1, s=5).rows(1000)
     106
@@ -60,13 +60,13 @@ class ZORO:
 
     def __post_init__(self) -> None:
         check.positive("eta", self.eta, what=" (the learning rate)")
-        check.count("s", self.s, what=" (non-zeros of the gradient)")
-        check.positive("b", self.b, what=" (measurements a non-zero and ln(d/s))")
+        check.count("s", self.s, what=" (the number of non-zeros of the gradient)")
+        check.positive("b", self.b, what=" (measurements per non-zero and unit of ln(d/s))")
         if self.batch is not None:
-            check.count("batch", self.batch, what=" (components a step)")
+            check.count("batch", self.batch, what=" (components per step)")
 
     def rows(self, d: int) -> int:
-        """m, the number of measurements; more than 2 d are never taken."""
+        """m, the number of measurements per step in dimension d, at most 2 d."""
         return measurements(self.b, self.s, d)
 
     def init(self, theta: Array) -> Iterate:
@@ -82,19 +82,19 @@ class ZORO:
 
 
 def measurements(b: float, s: int, d: int) -> int:
-    """How many rows it takes to find s non-zeros among d; more than 2 d rows tell nothing new."""
+    """The number of rows needed to find s non-zeros among d coordinates; beyond 2 d rows, further ones add nothing."""
     if s >= d:
         return 2 * d
     return max(2, min(math.ceil(b * s * max(math.log(d / s), 1.0)), 2 * d))
 
 
 def signs(rows: int) -> dict[str, object]:
-    """The estimator of a step: forward differences along rows of random signs, the same for all components."""
+    """The estimator of a step: forward differences along rows of random signs that all components share."""
     return {"q": rows, "directions": "rademacher", "difference": "forward", "s2": None, "common": True}
 
 
 def measured(answers: Answers) -> tuple[Array, Array]:
-    """The directions as they were really gone, and the mean slope along each: A g is near y."""
+    """The matrix A of the directions, as bounds left them, and the mean slopes y along them: A g is close to y."""
     plan = answers.plan
     q, mu = plan.estimator.q, plan.estimator.mu
     points = plan.points(0, q + 1)
