@@ -35,8 +35,8 @@ import numpy as np
 
 import zerothresh as zt
 from zerothresh.attack import FewPixel, Universal, wrap
-from zerothresh.attack.images import stack
-from zerothresh.attack.places import Places, subsets
+from zerothresh.attack.images import stack_images
+from zerothresh.attack.corner_moves import Places, subsets
 from zerothresh.comparison.summary import difference, mean
 from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS
 from zerothresh.reproduce.cifar.experiment import ETAS, FIGURE, PAPER, M, small_net
@@ -103,9 +103,9 @@ def problem_of(net: str, table: Any, most: int | None = None) -> Universal:
     """The images of a table that a net gets right."""
     classifier = small_net() if net == "small" else wrap(net, bounds=(-0.5, 0.5))
     images = table.data.astype(np.float32) / 255 - 0.5
-    whole = Universal(classifier, stack(images, classifier, layout="NHWC", bounds=(-0.5, 0.5)), table.target)
+    whole = Universal(classifier, stack_images(images, classifier, layout="NHWC", bounds=(-0.5, 0.5)), table.target)
     right = np.flatnonzero(whole.predictions(np.zeros(whole.d)) == table.target)[:most]
-    part = stack(images[right], classifier, layout="NHWC", bounds=(-0.5, 0.5))
+    part = stack_images(images[right], classifier, layout="NHWC", bounds=(-0.5, 0.5))
     return Universal(classifier, part, table.target[right])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from zerothresh.attack.classifier import Classifier, Images
 
 
-class Net:
+class OnnxNet:
     """A net in an ONNX file, run by onnxruntime; sent to another process, it is opened there again."""
 
     def __init__(self, path: Path, threads: int) -> None:
@@ -48,7 +48,7 @@ class Net:
         self._open()
 
 
-def onnx(path: Path, *, threads: int = 1) -> Classifier:
+def from_onnx(path: Path, *, threads: int = 1) -> Classifier:
     """A net in an ONNX file.
 
     The metadata of the file may say what the net cannot: ``bounds`` ("-0.5 0.5"), ``scores`` and
@@ -56,7 +56,7 @@ def onnx(path: Path, *, threads: int = 1) -> Classifier:
     """
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    net = Net(path, threads)
+    net = OnnxNet(path, threads)
     inputs = net.session.get_inputs()
     if len(inputs) > 1:
         raise ValueError(f"{path} takes {len(inputs)} inputs; a classifier takes one, a batch of images")
@@ -79,7 +79,7 @@ def onnx(path: Path, *, threads: int = 1) -> Classifier:
     )
 
 
-def torch(module: Any, *, bounds: tuple[float, float] | None = None) -> Classifier:
+def from_torch(module: Any, *, bounds: tuple[float, float] | None = None) -> Classifier:
     """A torch module, images channels first; its value range has to be declared."""
     import torch as pytorch
 
@@ -94,7 +94,7 @@ def torch(module: Any, *, bounds: tuple[float, float] | None = None) -> Classifi
     return Classifier(predict, bounds=bounds, layout="NCHW", name=type(module).__name__)
 
 
-def sklearn(estimator: Any, *, bounds: tuple[float, float] | None = None) -> Classifier:
+def from_sklearn(estimator: Any, *, bounds: tuple[float, float] | None = None) -> Classifier:
     """A scikit-learn classifier, images flat; probabilities if it gives them, else its decision function."""
     size = getattr(estimator, "n_features_in_", None)
     if size is None:
@@ -129,7 +129,7 @@ def sklearn(estimator: Any, *, bounds: tuple[float, float] | None = None) -> Cla
     )
 
 
-def art(estimator: Any) -> Classifier:
+def from_art(estimator: Any) -> Classifier:
     """A classifier of the Adversarial Robustness Toolbox: ``clip_values`` is its value range."""
     clip = estimator.clip_values
     if clip is not None and any(np.ptp(end) > 0 for end in clip):
@@ -145,7 +145,7 @@ def art(estimator: Any) -> Classifier:
     )
 
 
-def foolbox(model: Any) -> Classifier:
+def from_foolbox(model: Any) -> Classifier:
     """A foolbox model: ``bounds`` is its value range. Models of torch and of NumPy are taken."""
     bounds = (float(model.bounds.lower), float(model.bounds.upper))
     name = type(model).__name__

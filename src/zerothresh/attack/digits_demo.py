@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.attack.adapters import sklearn
+from zerothresh.attack.adapters import from_sklearn
 from zerothresh.attack.classifier import Classifier
 
 TRAINED = 1297  # of the 1,797 digits; the last 500, by other writers, are there to be attacked
@@ -38,4 +38,4 @@ def digits(digit: int | None = None, *, seed: int = 0) -> tuple[Classifier, NDAr
         net.fit(table.data[:TRAINED], table.target[:TRAINED])
     images, labels = table.images[TRAINED:], table.target[TRAINED:].astype(np.int64)
     chosen = slice(None) if digit is None else labels == digit
-    return sklearn(net, bounds=(0.0, 16.0)), images[chosen], labels[chosen]
+    return from_sklearn(net, bounds=(0.0, 16.0)), images[chosen], labels[chosen]

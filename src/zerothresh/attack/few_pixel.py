@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.attack.places import Grid, Places
+from zerothresh.attack.corner_moves import Grid, Places
 from zerothresh.basics import check
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.program.program import Program

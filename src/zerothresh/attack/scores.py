@@ -1,4 +1,4 @@
-"""Scores of a classifier: what kind they are, and the loss that an attack makes of them."""
+"""Scores of a classifier: which kind they are, and the loss that an attack minimises."""
 
 from __future__ import annotations
 
@@ -14,39 +14,44 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 KINDS = ("logits", "probabilities", "log-probabilities")
-_LEAST = -1e4  # the logarithm of a probability that was rounded to 0
+_LOWEST_SCORE = -1e4  # stands for minus infinity, the logarithm of a probability that was rounded to 0
+_LOSS_OF_A_TIE = 1e-9  # above 0, so that the search continues, and below every loss that matters
 
 
 class BadScores(BadValue):
-    """The classifier returned something that is no table of scores."""
+    """The classifier returned something other than one row of scores per image."""
 
 
-def table(scores: Any, count: int, *, forgiving: bool = False) -> Array:
-    """Scores as (images, classes), or `BadScores` with the reason; ``forgiving`` lets NaN pass, as whole rows."""
+def checked_scores(scores: Any, count: int, *, allow_nan: bool = False) -> Array:
+    """Check what a classifier returned for ``count`` images.
+
+    Returns the scores as float64 of shape (images, classes), or raises `BadScores` with the reason. With
+    ``allow_nan``, NaN does not raise: the row of the image becomes NaN as a whole.
+    """
     array = np.asarray(scores)
     if array.dtype.kind not in "fiu":
         raise BadScores(f"the classifier returned {array.dtype} scores; it must return real numbers")
     if array.ndim != 2 or len(array) != count or array.shape[1] < 2:
         raise BadScores(
-            f"the classifier returned shape {array.shape} for {count} images; it must return ({count}, classes), a "
-            "row of at least two scores an image"
+            f"the classifier returned shape {array.shape} for {count} images; it must return ({count}, classes), one "
+            "row of at least two scores per image"
         )
     numbers = array.astype(np.float64)
     if np.isfinite(numbers).all():
         return numbers
     bad = np.isnan(numbers) | np.isposinf(numbers)
-    if bad.any() and forgiving:
+    if bad.any() and allow_nan:
         numbers[bad.any(axis=1)] = np.nan
     elif bad.any():
         row, column = np.argwhere(bad)[0]
         raise BadScores(
             f"the classifier returned {numbers[row, column]} as the score of class {column} for image {row} of a batch"
         )
-    return np.maximum(numbers, _LEAST)
+    return np.maximum(numbers, _LOWEST_SCORE)
 
 
 def kind_of(scores: Array) -> str:
-    """Which of the `KINDS` scores are, told by their sums.
+    """Recognise which of the `KINDS` scores are, by the sums of their rows.
 
     >>> kind_of(np.array([[0.25, 0.75]])), kind_of(np.log([[0.25, 0.75]])), kind_of(np.array([[1.0, 3.0]]))
     ('probabilities', 'log-probabilities', 'logits')
@@ -59,7 +64,7 @@ def kind_of(scores: Array) -> str:
 
 
 def check_kind(scores: Array, declared: str) -> None:
-    """Refuse scores that are not what they were said to be."""
+    """Raise `BadScores` if scores are not of the kind that was declared."""
     check.one_of("scores", declared, KINDS)
     found = kind_of(scores)
     if declared != "logits" and found != declared:
@@ -70,7 +75,7 @@ def check_kind(scores: Array, declared: str) -> None:
 
 
 def log_probabilities(scores: Array, kind: str) -> Array:
-    """Scores of any kind as log-probabilities."""
+    """Convert scores of any kind to log-probabilities."""
     if kind == "log-probabilities":
         return scores
     if kind == "probabilities":
@@ -80,7 +85,7 @@ def log_probabilities(scores: Array, kind: str) -> Array:
 
 
 def margin(scores: Array, labels: Labels) -> Array:
-    r"""How far a class is ahead of all others, :math:`F_y - \max_{j \ne y} F_j`; below 0 if another one is ahead.
+    r"""By how much a class leads all others, :math:`F_y - \max_{j \ne y} F_j`; below 0 if another one leads.
 
     >>> margin(np.array([[-1.0, -3.0], [-4.0, -0.5]]), np.array([0, 0]))
     array([ 2. , -3.5])
@@ -94,17 +99,18 @@ def margin(scores: Array, labels: Labels) -> Array:
 def loss(scores: Array, labels: Labels, targets: Labels | None = None) -> Array:
     r"""The Carlini-Wagner loss of the paper, :math:`\max(F_y - \max_{j \ne y} F_j, 0)`; 0 once the image is fooled.
 
-    With targets t it is :math:`\max(\max_{j \ne t} F_j - F_t, 0)`: 0 once the net says t.
+    With targets t it is :math:`\max(\max_{j \ne t} F_j - F_t, 0)`: 0 once the classifier predicts t.
 
-    Of classes that are level, a net says the first, so that a tie may be no success. The loss is then not 0 but
-    1e-9: models behind an interface often round, and a search that ends at 0 must not end there.
+    Among classes with equal scores a classifier predicts the first, so that a tie need not be a success. The loss of
+    such a tie is 1e-9 instead of 0: models behind an interface often round their scores, and a search that ends at 0
+    must not end there.
     """
     aims = labels if targets is None else targets
-    ahead = margin(scores, aims)
-    losses = np.maximum(ahead if targets is None else -ahead, 0.0)
-    ties = np.flatnonzero(ahead == 0)
+    lead = margin(scores, aims)
+    losses = np.maximum(lead if targets is None else -lead, 0.0)
+    ties = np.flatnonzero(lead == 0)
     if ties.size:
-        said = scores[ties].argmax(axis=1)
-        fooled = said != labels[ties] if targets is None else said == targets[ties]
-        losses[ties[~fooled]] = 1e-9
+        predicted = scores[ties].argmax(axis=1)
+        fooled = predicted != labels[ties] if targets is None else predicted == targets[ties]
+        losses[ties[~fooled]] = _LOSS_OF_A_TIE
     return losses

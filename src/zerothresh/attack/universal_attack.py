@@ -1,4 +1,4 @@
-"""`zt.attack.universal`: one sparse perturbation for many images, and what is promised of it."""
+"""`zt.attack.universal`: one sparse perturbation for many images, and what is promised about it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.api.minimizer import Faults, minimize
+from zerothresh.api.minimizer import minimize
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Result
-from zerothresh.attack.baselines import Looks
 from zerothresh.attack.classifier import Classifier, wrap
+from zerothresh.attack.evaluations import Evaluations
 from zerothresh.attack.few_pixel import FewPixel
-from zerothresh.attack.images import Stack, labels_for, stack
+from zerothresh.attack.images import ImageStack, check_labels, stack_images
+from zerothresh.attack.predictions import NO_PREDICTION, AttackStopped
 from zerothresh.attack.universal_problem import Universal
 from zerothresh.basics import check
 from zerothresh.session.status import Status
@@ -24,47 +25,49 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-
-class Stopped(RuntimeError):
-    """The search of a run folder ended early; the same call goes on."""
+# Arguments of the search that do not belong to the optimiser itself.
+_NOT_OF_THE_OPTIMIZER = (
+    *("workers", "chunk", "retries", "backoff", "timeout", "max_time", "cost", "max_cost"),
+    *("callback", "progress", "run", "fsync"),
+)
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """A perturbation and what it does."""
+    """A perturbation and its effect."""
 
-    theta: Array  # as the classifier takes it, flat
+    theta: Array  # the perturbation as the classifier takes it, flat
     k: int
     granularity: str
     budget: int
-    stack: Stack
+    stack: ImageStack
     labels: Labels
     targets: Labels | None
-    before: Labels  # what the classifier says of the images as they are
-    after: Labels  # and of the attacked ones
-    queries: int  # images that the classifier was asked for, in all sessions and processes
+    before: Labels  # the predicted classes of the images as they are
+    after: Labels  # the predicted classes of the attacked images
+    queries: int  # images shown to the classifier, in all sessions and processes
     search: Result | None  # None if there was nothing to attack
     classifier: Classifier
 
     @property
     def right(self) -> Mask:
-        """Images that the classifier gets right as they are; the others are shown, and count for nothing."""
+        """Images that the classifier gets right as they are; the others are shown in reports, but do not count."""
         return np.asarray(self.before == self.labels)
 
     @property
     def attacked(self) -> Mask:
-        """Images that were attacked: those that are right, and (with a target) not of the target class already."""
+        """Images that were attacked: those that are right and, with a target, not of the target class already."""
         return self.right if self.targets is None else np.asarray(self.right & (self.targets != self.labels))
 
     @property
     def fooled(self) -> Mask:
-        """Images that were right, and are no longer (with a target: that are now taken for it)."""
+        """Attacked images that the classifier now gets wrong or, with a target, takes for the target class."""
         changed = self.after != self.labels if self.targets is None else self.after == self.targets
         return np.asarray(self.attacked & changed)
 
     @property
     def success_rate(self) -> float:
-        """The share of the attacked images that were fooled; NaN if there are none."""
+        """The share of the attacked images that are fooled; NaN if no image was attacked."""
         return float(self.fooled.sum() / self.attacked.sum()) if self.attacked.any() else float("nan")
 
     @property
@@ -72,41 +75,43 @@ class Attacked:
         """Why the search ended."""
         if self.search is not None:
             done = self.complete and self.fooled.sum() == self.attacked.sum()
-            return "all of them are fooled" if done else str(self.search.message)
-        return "all right images are of the target class" if self.right.any() else "no image is right as it is"
+            return "all attacked images are fooled" if done else str(self.search.message)
+        if self.right.any():
+            return "all images that the classifier gets right are of the target class already"
+        return "the classifier gets no image right as it is"
 
     @property
     def perturbation(self) -> NDArray[np.float64]:
-        """In the layout of the images."""
+        """The perturbation in the layout of the user's images."""
         return np.asarray(self.stack.to_user(self.theta[None])[0])
 
     @property
     def images(self) -> NDArray[np.float32]:
-        """The attacked images, in the layout that they came in."""
+        """The attacked images in the layout of the user's images."""
         return self.stack.to_user(self.stack.attacked(self.theta))
 
     @property
     def channels(self) -> int:
-        """Coordinates that are not 0: the paper's count."""
+        """The number of coordinates that are not 0, which is what the paper counts."""
         return int(np.count_nonzero(self.theta))
 
     @property
     def pixels(self) -> int:
-        """Pixels of which at least one channel is not 0."""
+        """The number of pixels with at least one channel that is not 0."""
         return int(np.unique(self.stack.groups[np.flatnonzero(self.theta)]).size)
 
     @property
     def l2(self) -> float:
-        """The length of the perturbation before it is clipped."""
+        """The Euclidean norm of the perturbation, before images are clipped."""
         return float(np.linalg.norm(self.theta))
 
     @property
     def complete(self) -> bool:
-        """Whether the search ended as it should; if not, `ended` says what happened, and little is proved."""
+        """Whether the search ended normally; if not, `ended` says why, and few fooled images prove little."""
         return self.search is None or self.search.success
 
     def promises(self) -> dict[str, bool]:
-        """What users of sparse attacks ask for, each checked on the numbers themselves."""
+        """The promises of `universal`, each checked on the numbers themselves."""
         low, high = self.stack.limits
         images = self.images
         return {
@@ -148,24 +153,31 @@ def universal(
     ---------
     classifier: a callable from a batch of images to scores, the path of an ONNX file, a torch module, a
         scikit-learn estimator, an ART classifier, a foolbox model, or a `zt.attack.Classifier`.
-    images: (images, ...), in the value range of the classifier; NHWC and NCHW are told apart.
-    labels: the true class of each image.
+    images: an array of shape (n, ...) in the value range of the classifier; NHWC and NCHW are recognised.
+    labels: the true class of each image, of shape (n,).
     k: the most pixels (or channels of pixels) that are changed.
-    budget: the most queries: a query is one image that the classifier sees. All are in it, also the n that
-        tell which images are right as they are, and the n that tell what the attack did in the end (with
-        ``retries``, 2n are kept for each of these looks).
-    granularity: "pixel", all channels of k pixels; "channel", k single numbers, as the paper counts.
-    targeted: a class (or one an image) that the images shall be taken for; None: any wrong class will do.
-    bounds: the value range of a pixel, (low, high), unless the classifier says it.
-    layout: "NHWC", "NCHW", "HW" or "flat", where it cannot be told from the shape.
-    scores: "logits", "probabilities" or "log-probabilities"; None: told from the first answer.
+    budget: the most queries; a query is one image shown to the classifier. It includes the evaluation of all n images
+        before the search, which tells which of them the classifier gets right, and the one after the search, which
+        tells what the attack did. Each takes n queries; with ``retries``, 2n are set aside for each.
+    granularity: "pixel" (all channels of k pixels) or "channel" (k single numbers, as the paper counts).
+    targeted: the class that the images should be taken for, one for all or one per image; None for any wrong class.
+    bounds: the value range of a pixel, (low, high); None if the classifier declares it.
+    layout: "NHWC", "NCHW", "HW" or "flat", where it cannot be recognised from the shape of the images.
+    scores: "logits", "probabilities" or "log-probabilities"; None to recognise the kind from the first answer.
     attack: "best", or the name or an instance of any method: ``zt.VRSZHT(eta=0.01, m=10)``.
-    seed: a whole number; the same seed gives the same attack.
-    search: what else `zt.minimize` takes: run, retries, backoff, estimator, options, workers, callback ...
+    seed: a whole number; the same seed gives the same attack. None draws one.
+    search: other arguments of `zt.minimize`: run, retries, backoff, timeout, estimator, options, workers, callback ...
+
+    The two evaluations use retries, backoff, timeout, fsync and chunk of the search, but always one worker. With
+    ``run=FOLDER`` they have run folders of their own, FOLDER-before and FOLDER-after.
 
     Images that the classifier gets wrong as they are cost one query each, and are then left alone. If the search
-    ends early, because the model fails, a warning says so, and so does ``complete`` of the result; with a run
-    folder, it raises, and the same call goes on.
+    ends early because the model fails, a warning says so, and ``complete`` of the result is False; with a run
+    folder, `AttackStopped` is raised instead, and the same call continues the attack.
+
+    Returns
+    -------
+    An `Attacked`.
 
     >>> import zerothresh as zt
     >>> x = np.random.default_rng(0).uniform(size=(20, 8, 8))
@@ -179,65 +191,80 @@ def universal(
     check.count("k", k)
     check.count("budget", budget)
     model = wrap(classifier, bounds=bounds, scores=scores)
-    held = stack(images, model, layout=layout, bounds=None if bounds is None else model.bounds)
-    true = labels_for(labels, held.n, codes=model.codes)
+    stack = stack_images(images, model, layout=layout, bounds=None if bounds is None else model.bounds)
+    true = check_labels(labels, stack.n, codes=model.codes)
     if targeted is not None:
-        labels_for(targeted, held.n, what="targeted", codes=model.codes)
-    method = FewPixel(held.grid) if isinstance(attack, str) and attack == "best" else attack
-    fixed: dict[str, Any] = {
-        "bounds": (-held.width, held.width),
-        "groups": held.groups if granularity == "pixel" else None,
+        check_labels(targeted, stack.n, what="targeted", codes=model.codes)
+    method = FewPixel(stack.grid) if isinstance(attack, str) and attack == "best" else attack
+    constraint: dict[str, Any] = {
+        "k": k,
+        "bounds": (-stack.width, stack.width),
+        "groups": stack.groups if granularity == "pixel" else None,
     }
-    whole = Universal(model, held, true)
-    looks = Looks(whole, budget, search.get("retries", 0), search.get("backoff", 0.1), search.get("run"))
-    _check(held, k, {"method": method, "seed": seed, **fixed, **search})  # before anything is paid
-    clean = looks.before()
-    labels_for(labels, held.n, clean.shape[1], codes=model.codes)
+    # Whatever cannot work is refused here, before anything is paid for.
+    evaluations = Evaluations(Universal(model, stack, true), budget, constraint, search)
+    _check_search(stack, {"method": method, "seed": seed, **constraint, **search})
+    clean = evaluations.before()
+    check_labels(labels, stack.n, clean.classes, codes=model.codes)
     targets = None
     if targeted is not None:
-        targets = labels_for(targeted, held.n, clean.shape[1], "targeted", codes=model.codes)
-    before = np.asarray(clean.argmax(axis=1))
+        targets = check_labels(targeted, stack.n, clean.classes, "targeted", codes=model.codes)
+    before = clean.labels
     chosen = np.flatnonzero((before == true) if targets is None else (before == true) & (targets != true))
-    theta, found = np.zeros(held.d), None
+    theta, found, after = np.zeros(stack.d), None, before
     if chosen.size:
-        part = Stack(held.flat[chosen], held.shape, held.layout, held.given, held.bounds, held.declared)
-        problem = Universal(model, part, true[chosen], None if targets is None else targets[chosen])
-        problem.forgiving = search.get("on_nan") == "worst"
-        try:
-            found = minimize(problem, None, k, budget=looks.search, method=method, seed=seed, **fixed, **search)
-        except ValueError as error:
-            if f"budget = {looks.search} " not in str(error):
-                raise
-            kept = budget - looks.search
-            raise ValueError(f"of the budget of {budget}, {kept} are kept for the two looks: {error}") from None
+        problem = Universal(
+            model,
+            stack.select(chosen),
+            true[chosen],
+            None if targets is None else targets[chosen],
+            allow_nan=search.get("on_nan") == "worst",
+        )
+        found = _search(problem, evaluations, {"method": method, "seed": seed, **constraint, **search})
         theta = np.array(found.x)
-        if search.get("run") is not None and not found.success and found.status is not Status.DIVERGED:
-            cause = None if found.failure is None else found.failure.error
-            raise Stopped(f"the search ended early: {found.message}. Nothing is lost: the same call goes on") from cause
-        if not found.success:
-            warnings.warn(f"the search ended early, and says little: {found.message}", RuntimeWarning, stacklevel=2)
-    after = before
-    if chosen.size:
-        told = looks.after(theta, found.nfev if found else 0, forgiving=search.get("on_nan") == "worst")
-        after = np.where(np.isnan(told).any(axis=1), before, told.argmax(axis=1))  # no numbers: not fooled
-    queries = max(model.queries, looks.spent + (0 if found is None else found.nfev))  # other sessions and processes too
-    made = Attacked(theta, k, granularity, budget, held, true, targets, before, after, queries, found, model)
-    broken = [promise for promise, kept in made.promises().items() if not kept]
+        attacked = evaluations.after(theta, found.nfev)
+        after = np.where(attacked.labels == NO_PREDICTION, before, attacked.labels)  # no prediction: not fooled
+    # The classifier counts on its own, but knows nothing of other sessions and processes.
+    queries = max(model.queries, evaluations.queries + (0 if found is None else found.nfev))
+    result = Attacked(theta, k, granularity, budget, stack, true, targets, before, after, queries, found, model)
+    broken = [promise for promise, kept in result.promises().items() if not kept]
     if broken:
-        raise RuntimeError(f"the attack broke what it promises, which is a fault in zerothresh: {', '.join(broken)}")
-    return made
+        raise RuntimeError(f"the attack broke a promise, which is a fault in zerothresh: {', '.join(broken)}")
+    return result
 
 
-_BESIDE = (  # not the search's own
-    *("workers", "chunk", "retries", "backoff", "timeout", "max_time", "cost", "max_cost"),
-    *("callback", "progress", "run", "fsync"),
-)
+def _search(problem: Universal, evaluations: Evaluations, arguments: dict[str, Any]) -> Result:
+    """Run the search with what the evaluations leave of the budget; warn or raise if it ends early."""
+    budget = evaluations.search_budget()
+    try:
+        found = minimize(problem, None, budget=budget, **arguments)
+    except ValueError as error:
+        if f"budget = {budget} " not in str(error):
+            raise
+        aside = evaluations.budget - budget
+        raise ValueError(
+            f"of the budget of {evaluations.budget}, {aside} queries are set aside for the two evaluations of all "
+            f"images, and what is left is too little for the search: {error}"
+        ) from None
+    if found.success:
+        return found
+    if arguments.get("run") is not None and found.status is not Status.DIVERGED:
+        cause = None if found.failure is None else found.failure.error
+        raise AttackStopped(
+            f"The search ended early: {found.message}. Nothing is lost: the same call continues the attack."
+        ) from cause
+    warnings.warn(
+        f"the search ended early, so that few fooled images prove little: {found.message}",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+    return found
 
 
-def _check(held: Stack, k: int, arguments: dict[str, Any]) -> None:
-    """Refuse what `minimize` would refuse."""
-    names = ("retries", "backoff", "max_time", "on_nan")
+def _check_search(stack: ImageStack, arguments: dict[str, Any]) -> None:
+    """Refuse arguments that `minimize` would refuse."""
     check.function("callback", arguments.get("callback"), "callback(progress)")
-    Faults(**{name: arguments[name] for name in names if name in arguments})
-    own = {name: value for name, value in arguments.items() if name not in _BESIDE}
-    Optimizer(held.d, k, n=held.n, budget=10**12, **own)
+    if arguments.get("max_time") is not None:
+        check.positive("max_time", arguments["max_time"], what=" (seconds), or None")
+    own = {name: value for name, value in arguments.items() if name not in _NOT_OF_THE_OPTIMIZER}
+    Optimizer(stack.d, n=stack.n, budget=10**12, **own)

@@ -1,4 +1,4 @@
-"""The attack as a problem: a component an image, its loss as a function of the perturbation."""
+"""The attack as a problem: one component per image, its loss as a function of the perturbation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.attack.classifier import Classifier
-from zerothresh.attack.images import Stack
+from zerothresh.attack.images import ImageStack
 from zerothresh.attack.scores import loss
 from zerothresh.runs.identity import digest
 from zerothresh.sampling.jit import kernel
@@ -22,46 +22,65 @@ class Universal:
 
     .. math:: f_i(\theta) = \max(F_{y_i}(x) - \max_{j \ne y_i} F_j(x), 0), \quad x = \mathrm{clip}(x_i + \theta)
 
-    with log-probabilities F. A query is one image seen by the classifier, which is one call of an f_i.
+    with log-probabilities F. A query is one image shown to the classifier, which is one call of an f_i.
+
+    Arguments
+    ---------
+    classifier: the model, as `wrap` gives it.
+    stack: the images, as `stack_images` gives them.
+    labels: the true class of each image, of shape (n,).
+    targets: the class that each image should be taken for, of shape (n,); None for any wrong class.
+    allow_nan: whether NaN scores give a value that is NaN; by default they raise `BadScores`.
     """
 
-    def __init__(self, classifier: Classifier, stack: Stack, labels: Labels, targets: Labels | None = None) -> None:
+    def __init__(
+        self,
+        classifier: Classifier,
+        stack: ImageStack,
+        labels: Labels,
+        targets: Labels | None = None,
+        *,
+        allow_nan: bool = False,
+    ) -> None:
         self.classifier, self.stack, self.labels, self.targets = classifier, stack, labels, targets
         self.n, self.d = stack.n, stack.d
-        self.forgiving = False  # whether scores that are NaN give a value that is NaN, and no error
+        self.allow_nan = allow_nan
 
     @property
     def fingerprint(self) -> str:
-        """What tells this attack from another: the images, their labels, the range and the model's name."""
+        """What distinguishes this attack from others: the images, their labels, the value range and the model."""
         aim = "" if self.targets is None else digest(self.targets)
         model = f"{self.classifier.name} {self.classifier.mark}".strip()
         return f"{model} {digest(self.stack.flat)} {digest(self.labels)} {aim} {self.stack.bounds}"
 
     def attacked(self, points: Array, components: Labels) -> NDArray[np.float32]:
-        """clip(x_i + theta), as the classifier takes it; one point for all components will do."""
+        """clip(x_i + theta) for each component, in the shape that the classifier takes.
+
+        ``points`` has one row per component, or a single row for all of them.
+        """
         out = np.empty((len(components), self.d), np.float32)
-        _attack(self.stack.flat, components, points, *self.stack.limits, out)
+        _add_and_clip(self.stack.flat, components, points, *self.stack.limits, out)
         return out.reshape(-1, *self.stack.shape)
 
     def values(self, points: Array, components: Labels) -> Array:
-        """f_i at each row, the whole batch in as few calls of the model as it takes."""
+        """f_i at each row of ``points``; the model is called with batches."""
         targets = None if self.targets is None else self.targets[components]
         out = np.empty(len(components))
-        for at in range(0, len(components), self.classifier.batch):  # small enough to stay in the cache
+        for at in range(0, len(components), self.classifier.batch):  # small enough to stay in the processor's cache
             rows = slice(at, at + self.classifier.batch)
-            scores = self.classifier(self.attacked(points[rows], components[rows]), forgiving=self.forgiving)
+            scores = self.classifier(self.attacked(points[rows], components[rows]), allow_nan=self.allow_nan)
             out[rows] = loss(scores, self.labels[components[rows]], None if targets is None else targets[rows])
         return out
 
     def predictions(self, theta: Array) -> Labels:
-        """What the classifier says of all attacked images: n queries."""
+        """The predicted class of each attacked image; n queries, which no budget limits."""
         scores = self.classifier(self.attacked(theta[None], np.arange(self.n)))
         return np.asarray(scores.argmax(axis=1))
 
 
 @kernel
-def _attack(flat: Any, components: Any, points: Any, low: Any, high: Any, out: Any) -> None:
-    """clip(x_i + theta), image by image; in one go, because it is done for every query."""
+def _add_and_clip(flat: Any, components: Any, points: Any, low: Any, high: Any, out: Any) -> None:
+    """clip(x_i + theta), image by image, in one compiled loop because it is done for every query."""
     for row in range(components.size):
         image, theta = flat[components[row]], points[row if len(points) > 1 else 0]
         for j in range(image.size):

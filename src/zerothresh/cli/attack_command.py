@@ -40,7 +40,7 @@ def attack(
     """Attack a classifier."""
     with speaking():
         from zerothresh.attack import digits, universal
-        from zerothresh.attack.universal_attack import Stopped
+        from zerothresh.attack.predictions import AttackStopped
         from zerothresh.reports import attack_page as attacked
 
         with refusing():
@@ -77,7 +77,7 @@ def attack(
                 )
             except ImportError as error:
                 raise BadInput(str(error)) from None
-            except Stopped as stop:
+            except AttackStopped as stop:
                 typer.echo(str(stop), err=True)
                 raise typer.Exit(1) from None
             attacked.write(out, found)

@@ -41,7 +41,7 @@ def facts(found: Attacked) -> dict[str, Any]:
         "seconds_in_the_model_in_this_session": round(found.classifier.seconds, 3),
         "scores": found.classifier.scores,
         "bounds": [low, high],
-        "bounds_declared": found.stack.declared,
+        "bounds_declared": found.stack.bounds_declared,
         "seed": None if found.search is None else found.search.seed,
         "complete": found.complete,
         "stopped": found.ended,

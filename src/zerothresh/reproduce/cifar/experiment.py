@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.attack import Classifier, FewPixel, Universal, wrap
-from zerothresh.attack.images import Stack, stack
+from zerothresh.attack.images import ImageStack, stack_images
 from zerothresh.attack.scores import loss
 from zerothresh.basics import check
 from zerothresh.comparison.cell import Cell, Outcome, Subject
@@ -69,7 +69,7 @@ LABELS = (*FIGURE, *BESIDE, "auto", BEST)
 REDUCED = ("VR-SZHT", "SAGA-SZHT", "SARAH-SZHT")
 
 
-def method_of(label: str, eta: float, held: Stack) -> Any:
+def method_of(label: str, eta: float, held: ImageStack) -> Any:
     """A method of the table; `auto` and the best attack have no learning rate."""
     if label == BEST:
         return FewPixel(held.grid)
@@ -102,12 +102,12 @@ class Victims:
     """The ten images of a class, the net, and, if CIFAR-10 is at hand, all others of the class that it gets right."""
 
     name: str
-    stack: Stack
+    stack: ImageStack
     labels: Labels
     ids: Labels
     before: Labels  # what the net says of them as they are
     classifier: Classifier
-    others: Stack | None = None  # rightly classified test images of the class that are not among the ten
+    others: ImageStack | None = None  # rightly classified test images of the class that are not among the ten
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -136,8 +136,8 @@ def victims(name: str, cifar10: Path | None = None, classifier: Classifier | Non
     return Victims(name, held, labels, ids, before, net, others)
 
 
-def _stack(pixels: NDArray[Any], net: Classifier) -> Stack:
-    return stack(pixels.astype(np.float32) / 255 - 0.5, net, layout="NHWC", bounds=(-0.5, 0.5))
+def _stack(pixels: NDArray[Any], net: Classifier) -> ImageStack:
+    return stack_images(pixels.astype(np.float32) / 255 - 0.5, net, layout="NHWC", bounds=(-0.5, 0.5))
 
 
 def crowd(of: Victims, cifar10: Path) -> Victims:
@@ -148,7 +148,7 @@ def crowd(of: Victims, cifar10: Path) -> Victims:
     return replace(of, stack=shown, labels=labels, ids=ids, before=labels, others=replace(more, flat=more.flat[:CROWD]))
 
 
-def _rights(table: Table, of: Victims) -> tuple[Stack, Labels]:
+def _rights(table: Table, of: Victims) -> tuple[ImageStack, Labels]:
     """The images of the class that the net gets right, and their numbers."""
     label = CLASSES.index(of.name)
     chosen = np.flatnonzero(np.asarray(table["target"]) == label)

@@ -1,0 +1,192 @@
+"""The evaluations of all images before and after the search, and how an attack divides its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.attack.predictions import AttackStopped, Predictions, PredictionProblem, predict_all
+from zerothresh.attack.universal_problem import Universal
+from zerothresh.basics import check
+from zerothresh.runs.identity import digest
+from zerothresh.runs.inspection import Inspection, inspect
+from zerothresh.session.status import Status
+
+Array = NDArray[np.float64]
+
+_PASSED_ON = ("retries", "backoff", "timeout", "fsync")  # arguments of the search that hold for the evaluations too
+
+
+class Evaluations:
+    """Evaluates all images before and after the search, within the budget of the attack.
+
+    Each evaluation is n queries. With retries, 2n are set aside for each of them, which is room for one failure of
+    every call; what is not set aside and not spent yet is the budget of the search.
+
+    With a run folder, each evaluation has a run folder of its own beside it: FOLDER-before, FOLDER-after, and
+    FOLDER-after-2, FOLDER-after-3 ... if the search continues later and finds another perturbation. They make the
+    budget a hard limit over all sessions, and nothing that is in them is paid for again.
+
+    Arguments
+    ---------
+    problem: the attack, with all images.
+    budget: the most queries of the whole attack.
+    constraint: k, bounds and groups of the search.
+    arguments: the other arguments of the search, as `zt.minimize` takes them.
+    """
+
+    def __init__(
+        self, problem: Universal, budget: int, constraint: Mapping[str, Any], arguments: Mapping[str, Any]
+    ) -> None:
+        self.problem, self.budget, self.constraint = problem, budget, constraint
+        retries = check.count("retries", arguments.get("retries", 0), low=0)
+        self.reserve = problem.n * (2 if retries else 1)  # queries that are set aside for each evaluation
+        self._engine = {name: arguments[name] for name in _PASSED_ON if name in arguments}
+        self._on_nan = arguments.get("on_nan", "stop")
+        batch = problem.classifier.batch  # one call of the engine is one call of the model, which is repeated alone
+        self._engine["chunk"] = min(batch, arguments.get("chunk") or batch)
+        self._run = None if arguments.get("run") is None else Path(arguments["run"])
+        self._before_calls = 0
+        self._after_calls: dict[str, int] = {}  # by the folder's name
+        self._find_earlier_sessions()
+        if self._left_after_reserves() <= 0:
+            spent = f" ({self._before_calls} have been spent)" if self._before_calls else ""
+            raise ValueError(
+                f"budget = {budget} is too small: {self.reserve} queries are set aside for the evaluation of the "
+                f"{problem.n} images before the search{spent}, and {self.reserve} for the one after it, which leaves "
+                "none for the search; raise the budget"
+            )
+
+    @property
+    def queries(self) -> int:
+        """Queries that evaluations have cost in all sessions, those that failed included."""
+        return self._before_calls + sum(self._after_calls.values())
+
+    def before(self) -> Predictions:
+        """The predictions for the images as they are."""
+        found, result = predict_all(
+            self.problem,
+            np.zeros(self.problem.d),
+            budget=self.budget,
+            constraint=self.constraint,
+            run=self._folder("before"),
+            on_nan="stop" if self._on_nan == "worst" else self._on_nan,
+            **self._engine,
+        )
+        self._before_calls = int(result.nfev)
+        if found is None:
+            raise _reason(result, "before the search")
+        classifier = self.problem.classifier
+        classifier.assume_kind(found.kind)  # also if a run folder knew the answers, and the model was not called
+        return found
+
+    def search_budget(self) -> int:
+        """The budget of the search, which for one budget of the attack stays the same in every session.
+
+        Evaluations of earlier perturbations reduce it when the budget is raised. A run that has begun keeps its
+        budget, because the budget of a run folder can only grow; if the rest of the attack's budget no longer covers
+        it, the attack is refused before anything is paid for.
+        """
+        spent_after = sum(self._after_calls.values())
+        fresh = self._left_after_reserves() - spent_after
+        search = None if self._run is None else _inspected(self._run)
+        if search is None or search.budget <= fresh:
+            return fresh
+        if search.state != "ended" and self.queries + search.budget > self.budget:
+            raise ValueError(
+                f"budget = {self.budget} is too small to continue the attack in {self._run}: earlier evaluations took "
+                f"{self.queries} queries, and the search may use {search.budget}; raise the budget to at least "
+                f"{self.budget + search.budget - fresh}"
+            )
+        return search.budget
+
+    def after(self, theta: Array, search_calls: int) -> Predictions:
+        """The predictions for the attacked images, once the search has made its calls."""
+        left = self.budget - self.queries - search_calls
+        folder, earlier = self._folder_for(theta, left)
+        limit, needed = left, self.problem.n
+        if earlier is not None:
+            needed -= earlier.calls - earlier.failed_calls
+            limit = max(earlier.budget, left + earlier.calls) if needed == 0 else left + earlier.calls
+        if needed > left:
+            raise ValueError(
+                f"{needed} queries are needed to evaluate what the attack did, and {max(left, 0)} are left of the "
+                f"budget of {self.budget}: raise it"
+            )
+        found, result = predict_all(
+            self.problem,
+            theta,
+            budget=limit,
+            constraint=self.constraint,
+            run=folder,
+            allow_nan=self._on_nan == "worst",
+            on_nan="stop" if self._on_nan == "worst" else self._on_nan,
+            **self._engine,
+        )
+        self._after_calls[str(folder)] = int(result.nfev)
+        if found is None:
+            raise _reason(result, "after the search")
+        return found
+
+    def _left_after_reserves(self) -> int:
+        """What evaluations leave for the search if the one afterwards stays within its reserve."""
+        return self.budget - max(self.reserve, self._before_calls) - self.reserve
+
+    def _folder(self, name: str) -> Path | None:
+        return None if self._run is None else Path(f"{self._run}-{name}")
+
+    def _after_folders(self) -> list[tuple[Path, Inspection | None]]:
+        """The run folders of evaluations after the search, and the next one that is free."""
+        folders: list[tuple[Path, Inspection | None]] = []
+        for number in count(1):
+            path = Path(f"{self._run}-after" if number == 1 else f"{self._run}-after-{number}")
+            folders.append((path, _inspected(path)))
+            if folders[-1][1] is None:
+                return folders
+        raise AssertionError("unreachable")
+
+    def _find_earlier_sessions(self) -> None:
+        """Read what evaluations in earlier sessions have cost."""
+        if self._run is None:
+            return
+        earlier = _inspected(Path(f"{self._run}-before"))
+        self._before_calls = 0 if earlier is None else earlier.calls
+        own = PredictionProblem(self.problem).fingerprint
+        for path, evaluation in self._after_folders():
+            if evaluation is not None:
+                if evaluation.identity.get("problem") != own:
+                    raise ValueError(f"{path} belongs to another attack: name another run folder")
+                self._after_calls[str(path)] = evaluation.calls
+
+    def _folder_for(self, theta: Array, left: int) -> tuple[Path | None, Inspection | None]:
+        """The folder of the evaluation at theta, and what is in it; a new one for a new perturbation."""
+        if self._run is None:
+            return None, None
+        for path, evaluation in self._after_folders():
+            if evaluation is None:
+                return path, None
+            complete = evaluation.calls - evaluation.failed_calls == self.problem.n
+            if evaluation.identity.get("start") == digest(theta) and (
+                complete or evaluation.budget <= left + evaluation.calls  # the budget of a run folder cannot shrink
+            ):
+                return path, evaluation
+        raise AssertionError("unreachable")
+
+
+def _inspected(folder: Path) -> Inspection | None:
+    """What a run folder tells; None if no run has begun in it."""
+    return inspect(folder) if (folder / "run.json").exists() else None
+
+
+def _reason(result: Any, when: str) -> BaseException:
+    """The exception for an evaluation that did not complete: the model's own, if it raised one."""
+    if result.status is Status.INTERRUPTED:
+        return KeyboardInterrupt(result.message)
+    if result.failure is not None:
+        return result.failure.error  # type: ignore[no-any-return]
+    return AttackStopped(f"The evaluation of all images {when} did not complete: {result.message}.")
