@@ -1,9 +1,14 @@
-"""Which of the many cases of the contract wait for `make test-all`."""
+"""Settings for all tests, and which of the many cases of the contract wait for `make test-all`."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 from zoo import BY_OTHERS
+
+# No test fails because the machine is slow or busy.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 # Methods by other authors go through the whole contract in the slow tests only; otherwise on two problems, each with
 # another kind of estimate.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
+from waiting import PATIENCE
 
 from zerothresh.cli import app
 
@@ -45,7 +46,7 @@ addEventListener("load", () => {
 
 def chromium(page: Path, profile: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
 
 
 def look(page: Path, profile: Path, *flags: str) -> dict:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import PATIENCE, until
 
 import zerothresh as zt
 from zerothresh.comparison import summary as statistics
@@ -700,7 +701,7 @@ def test_a_method_of_ones_own_is_compared_by_its_name():
         "found = zt.compare(zt.problems.ridge(seed=1), ['heavy-ball', 'fgzoht'], 3, budget=1000, grid=grid, fresh=1)\n"
         "print([len(contender.trials) for contender in found.contenders], found.rows()[0]['chosen'])",
     )
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=PATIENCE)
     assert out == "[4, 2] HeavyBall(eta=0.05, beta=0.5)\n", errors
 
 
@@ -712,7 +713,7 @@ def test_at_a_prompt_several_processes_are_refused_with_what_to_do():
         "problem = zt.problems.ridge(); problem.__class__ = Mine\n"
         "zt.compare(problem, 'szoht', 3, budget=300, grid={'eta': [0.1]}, jobs=2)",
     )
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert errors.count("Can't get attribute 'Mine'") <= 2  # it is not tried again and again
     last = errors.splitlines()[-1]
@@ -721,7 +722,7 @@ def test_at_a_prompt_several_processes_are_refused_with_what_to_do():
 
 
 def stall(problem):
-    time.sleep(600)
+    time.sleep(PATIENCE)
 
 
 def endlessly(ledger, folder):
@@ -744,13 +745,6 @@ def alive(pid):
 
 def deaf(pid):
     return bool(int(told(pid, "SigIgn"), 16) >> (signal.SIGINT - 1) & 1)
-
-
-def until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at processes through /proc")
@@ -777,7 +771,7 @@ if __name__ == "__main__":
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
         else:
             os.kill(process.pid, signal.SIGKILL)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
         until(lambda: not any(map(alive, workers())))
     finally:
         for pid in workers():

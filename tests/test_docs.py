@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 
 from zerothresh.runs.journal import read as read_journal
 
@@ -78,7 +79,7 @@ OURS = [words for page in PAGES for words in ours(page)]
 
 def run(arguments: list[str], folder: Path) -> str:
     done = subprocess.run(
-        arguments, cwd=folder, capture_output=True, text=True, timeout=400, env={**os.environ, "MPLBACKEND": "agg"}
+        arguments, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, "MPLBACKEND": "agg"}
     )
     assert done.returncode == 0, f"{shlex.join(arguments)}\n{done.stdout}\n{done.stderr}"
     return done.stdout

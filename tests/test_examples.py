@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SHOWN = {
@@ -35,7 +36,7 @@ def run(name: str, folder: Path, *arguments: str) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         env={**os.environ, "MPLBACKEND": "agg"},
     )
     assert done.returncode == 0, done.stderr

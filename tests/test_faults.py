@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 
 import zerothresh as zt
 from zerothresh.runs.failures import Failures
@@ -91,7 +92,7 @@ def test_retries_never_exceed_the_budget():
 
 def test_a_wait_before_each_retry_of_one_call(monkeypatch):
     waits = []
-    monkeypatch.setattr("zerothresh.engine.time.sleep", waits.append)
+    monkeypatch.setattr(time, "sleep", waits.append)
 
     class Stubborn:
         """One point fails four times."""
@@ -115,15 +116,24 @@ def test_a_call_that_hangs_is_given_up_and_made_again(workers):
     hung = threading.Event()
 
     def hangs():
-        hung.wait(120)
+        hung.wait(PATIENCE)
         return float("nan")  # nobody gave up
 
-    flaky = Flaky({7, 200}, hangs)
-    result = go(flaky, timeout=0.5, retries=3, workers=workers)
-    assert result.success
-    assert np.array_equal(result.x, go(budget=498).x) or result.nfev == 500
-    stopped = go(Flaky({7}, hangs), timeout=0.5)
-    hung.set()
+    def enough(state):
+        if state.nit == 60:
+            raise StopIteration
+
+    try:
+        flaky = Flaky({7, 200}, hangs)
+        options = {"budget": 2000, "monitor": PROBLEM.F, "callback": enough}
+        result = go(flaky, timeout=0.5, retries=30, workers=workers, **options)
+        stopped = go(Flaky({7}, hangs), timeout=0.5)
+    finally:
+        hung.set()
+    plain = go(**options)
+    assert result.status is plain.status is zt.Status.CALLBACK
+    assert np.array_equal(result.x, plain.x)
+    assert result.nfev == flaky.calls >= plain.nfev + 2  # more if the machine is so busy that another call took as long
     assert stopped.status is zt.Status.FAILED
     assert "TimeoutError: the call took longer than timeout = 0.5 s" in stopped.message
 
@@ -249,9 +259,24 @@ def test_ctrl_c_leaves_a_run_that_goes_on(workers, tmp_path):
         assert len(asked) - len(set(asked)) <= 1
 
 
-def test_time_that_is_up_ends_the_session_and_the_run_goes_on(tmp_path):
+class Clock:
+    """A steady clock that goes on only when it is told to."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.sleeps = 0.0, []
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "sleep", self.sleep)
+
+    def sleep(self, seconds):
+        self.sleeps.append(seconds)
+        self.now += seconds
+
+
+def test_time_that_is_up_ends_the_session_and_the_run_goes_on(tmp_path, monkeypatch):
+    clock = Clock(monkeypatch)
+
     def slow(x, i):
-        time.sleep(0.002)
+        clock.now += 0.002
         return value(x, i)
 
     slow.fingerprint = "slow"
@@ -263,7 +288,7 @@ def test_time_that_is_up_ends_the_session_and_the_run_goes_on(tmp_path):
             break
         assert result.success
         assert "max_time = 0.2 s have passed after" in result.message
-    assert sessions > 2
+    assert sessions == 5  # of 100 calls at most, and 500 in all
     assert np.array_equal(result.x, go().x)
     assert result.nfev == go().nfev
 
@@ -473,11 +498,10 @@ def test_a_broken_pool_is_a_failure_and_not_an_exception():
 
 
 def test_back_off_does_not_outlast_the_time(monkeypatch):
-    waits, sleep = [], time.sleep
-    monkeypatch.setattr("zerothresh.engine.time.sleep", lambda seconds: (waits.append(seconds), sleep(seconds)))
+    clock = Clock(monkeypatch)
     result = go(Flaky(range(5, 99), raises), retries=50, backoff=30, max_time=0.3)
     assert result.status is zt.Status.TIME
-    assert 0 < sum(waits) <= 0.3
+    assert clock.sleeps == [0.3]
 
 
 def test_a_function_that_exits_or_cannot_say_what_is_wrong_has_failed():
@@ -533,7 +557,7 @@ def test_a_run_whose_end_was_only_in_the_journal_is_ended_when_it_is_opened(tmp_
     from zerothresh.runs.inspection import inspect
 
     with monkeypatch.context() as patch:
-        patch.setattr("zerothresh.keeper.Keeper.end", lambda self, partly: setattr(self, "_ended", True))
+        patch.setattr("zerothresh.runs.recorder.Keeper.end", lambda self, partly: setattr(self, "_ended", True))
         reference = go(run=tmp_path / "a")
     again = go(run=tmp_path / "a")
     assert np.array_equal(again.x, reference.x)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from waiting import PATIENCE
+
 import zerothresh as zt
 
 ROOT = Path(__file__).parents[1]
@@ -20,7 +22,7 @@ def run(arguments: list[str], folder: Path = ROOT) -> str:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     places = os.pathsep.join(filter(None, [str(FILE.parent), os.environ.get("PYTHONPATH")]))
     env = {**inherited, "PYTHONPATH": places, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=300, env=env)
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, env=env)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 

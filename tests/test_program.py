@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 
 import zerothresh as zt
 from zerothresh.rounds.search import advance, begin, next_probes, plan_of
@@ -269,7 +270,7 @@ def test_the_command_tells_it_too(tmp_path):
     code = "from zerothresh.cli import main; main()"
     line = [sys.executable, "-c", code, "solve", "box:f", "--dim", "6", "-k", "2", "--budget", "300"]
     for flags, wanted in ((["-v"], True), ([], False)):
-        done = subprocess.run([*line, *flags], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*line, *flags], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         assert ("natural length" in done.stdout) is wanted
 
@@ -284,8 +285,8 @@ def test_a_round_that_asks_for_nothing_is_no_trap():
                 yield zt.Probes.values([context.theta], [])
             yield from context.values([context.theta])
 
-    assert zt.minimize(PROBLEM, None, 2, budget=100, method=Idle(), seed=0, max_time=20).nfev >= 10
-    endless = zt.minimize(PROBLEM, None, 2, budget=100, method=Idle(10**9), seed=0, max_time=20)
+    assert zt.minimize(PROBLEM, None, 2, budget=100, method=Idle(), seed=0, max_time=PATIENCE).nfev >= 10
+    endless = zt.minimize(PROBLEM, None, 2, budget=100, method=Idle(10**9), seed=0, max_time=PATIENCE)
     assert endless.status is not zt.Status.TIME
 
 

@@ -11,13 +11,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+from waiting import PATIENCE, until
 
 import zerothresh as zt
 from zerothresh.cli import app
@@ -471,11 +471,9 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(jobs, made, tmp_path):
         [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     with process:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and len(list(out.glob("cells/*.npz"))) < 5:
-            time.sleep(0.02)
+        until(lambda: len(list(out.glob("cells/*.npz"))) >= 5)
         os.killpg(process.pid, signal.SIGINT)  # to all of them, as a terminal does
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert not (out / "index.html").exists()

@@ -313,7 +313,7 @@ def test_the_trace_of_earlier_sessions_is_read_only_when_it_is_looked_at(tmp_pat
         opened.append(str(path))
         return open(path, *arguments, **options)
 
-    monkeypatch.setattr("zerothresh.trace.open", watched, raising=False)
+    monkeypatch.setattr("zerothresh.session.trace.open", watched, raising=False)
     result = go(Counted(), tmp_path / "a")
     assert not opened
     assert result.trace == whole.trace
@@ -372,7 +372,7 @@ HOLDER = """
 import sys, time, zerothresh as zt
 def slow(x):
     print("in", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
     return 0.0
 zt.minimize(slow, 5, 2, budget=100, method=zt.SZOHT(0.1), seed=0, run=sys.argv[1])
 """
@@ -399,7 +399,7 @@ def test_two_processes_cannot_write_one_run_and_a_dead_holder_is_taken_over(tmp_
 
 def test_one_process_cannot_open_a_run_twice(tmp_path):
     arguments = {"budget": 100, "method": zt.SZOHT(0.1), "seed": 0, "run": tmp_path / "a"}
-    with zt.Optimizer(5, 2, **arguments), pytest.raises(RunError, match="open already in this process"):
+    with zt.Optimizer(5, 2, **arguments), pytest.raises(RunError, match="already open in this process"):
         zt.Optimizer(5, 2, **arguments)
     zt.Optimizer(5, 2, **arguments).close()
 
@@ -424,7 +424,7 @@ def _rewrite(folder, change):
         (lambda f: _rewrite(f, lambda w: w.update(schema=99)), "has schema 99, and this version reads schema 1"),
         (lambda f: _rewrite(f, lambda w: w.update(budget="many")), "not what a run writes"),
         (lambda f: ((f / "run.json").rename(f / "x"), (f / "run.json").symlink_to(f / "x")), "is a link"),
-        (lambda f: ((f / "run.json").unlink(), os.mkfifo(f / "run.json")), "is not a plain file"),
+        (lambda f: ((f / "run.json").unlink(), os.mkfifo(f / "run.json")), "is not a regular file"),
         (lambda f: ((f / "lock").unlink(), (f / "lock").symlink_to("/etc/passwd")), "is a link"),
     ],
 )
