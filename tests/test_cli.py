@@ -9,13 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+from waiting import PATIENCE, until
 
 import zerothresh as zt
 from zerothresh.cli import app
@@ -43,7 +43,8 @@ def many(X, I):
     return (1 + I) * ((X - goal) ** 2).sum(axis=1)
 
 def slow(x):
-    Path("queried").touch()
+    with open("queried", "a") as ledger:
+        ledger.write("x")
     time.sleep(0.005)
     return ((x - goal) ** 2).sum()
 
@@ -355,12 +356,10 @@ def test_ctrl_c_writes_the_best_point_and_exits_with_130() -> None:
     options = ["--dim", "30", "-k", "3", "--budget", "1000000", "--method", "szoht", "--set", "eta=0.1"]
     command = [*COMMAND, "solve", "box:slow", *options, "--out", "r.json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 60
-        while not Path("queried").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(0.5)
+        ledger = Path("queried")
+        until(lambda: (ledger.exists() and ledger.stat().st_size > 40) or process.poll() is not None)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "Ctrl-C" in out

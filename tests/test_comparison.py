@@ -764,7 +764,7 @@ if __name__ == "__main__":
         return {int(line.split()[0]) for line in ledger.read_text().splitlines()} if ledger.exists() else set()
 
     try:
-        until(lambda: asked(ledger) == 10 * CHUNK)
+        until(lambda: asked(ledger) == 10 * CHUNK or process.poll() is not None)
         assert len(workers()) == 2
         assert all(map(deaf, workers()))  # the parent alone answers Ctrl-C
         if stop == "Ctrl-C":

@@ -471,7 +471,7 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(jobs, made, tmp_path):
         [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     with process:
-        until(lambda: len(list(out.glob("cells/*.npz"))) >= 5)
+        until(lambda: len(list(out.glob("cells/*.npz"))) >= 5 or process.poll() is not None)
         os.killpg(process.pid, signal.SIGINT)  # to all of them, as a terminal does
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
