@@ -12,7 +12,7 @@ import pytest
 from bowls import Bowl, sparse_centre
 
 import zerothresh as zt
-from zerothresh.methods.external.outside import questions
+from zerothresh.methods.external.outside import queried_points
 from zerothresh.methods.external.solvers import SOLVERS
 
 installed = pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_warnings_of_a_package_are_its_own_and_ours_stay_ours():
         fun([1.0])
         warnings.warn("inside again", stacklevel=1)
 
-    points = questions(noisy)
+    points = queried_points(noisy)
     next(points)
     with pytest.warns(UserWarning, match="outside"):
         warnings.warn("outside", stacklevel=1)
@@ -121,7 +121,7 @@ def test_an_error_inside_a_solver_is_told_and_one_that_nobody_listens_to_ends():
         fun([1.0])
         raise KeyError("inside")
 
-    points = questions(wrong)
+    points = queried_points(wrong)
     next(points)
     with pytest.raises(RuntimeError, match="KeyError: 'inside'"):
         points.send(0.0)
@@ -134,7 +134,7 @@ def test_an_error_inside_a_solver_is_told_and_one_that_nobody_listens_to_ends():
         finally:
             ended.append(True)
 
-    points = questions(endless)
+    points = queried_points(endless)
     next(points)
     points.close()
     assert ended == [True]

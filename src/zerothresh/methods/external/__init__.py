@@ -1,4 +1,4 @@
-"""Solvers of other libraries, run on a sparse problem and counted like our own."""
+"""Solvers of other packages, run on a sparse problem and counted like the library's own methods."""
 
 from zerothresh.methods.external.outside import Outside
 

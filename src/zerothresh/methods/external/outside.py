@@ -1,4 +1,4 @@
-"""Outside: another package's optimiser, on the same problem and with the same counter."""
+"""Outside: an optimiser of another package, on the same problem and with the same count of calls."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from zerothresh.methods.registry import register
 @register("outside")
 @dataclass(frozen=True)
 class Outside(Program):
-    r"""An optimiser of another package, which minimises x -> F(H_k(x)): n calls a value.
+    r"""An optimiser of another package, which minimises x -> F(H_k(x)): n calls per value.
 
-    The hard thresholding (with bounds and groups) is inside the objective, so that what it finds is
-    sparse; every value is asked for as a round of ours, so that calls are counted, and the budget, run
-    folders and `zt.compare` work as with any method. Where the package gives up, it begins again from a
-    random point.
+    Hard thresholding, bounds and groups are part of the objective that the package sees, so that its solutions are
+    sparse. The engine evaluates every point, so that all calls are counted, and the budget, run folders and
+    `zt.compare` work as with any other method. When the package stops, it is restarted from a random point.
 
     Arguments
     ---------
-    solver: the package: "cma", "scipy", "nlopt", "nevergrad", "pypop7" or "evosax". SciPy is always
-        there, the others come with ``pip install zerothresh[peers]``.
-    algorithm: the package's own name of one of its algorithms; None: "full" (cma, or "sep"), "Powell"
-        (scipy), "LN_SBPLX" (nlopt), "OnePlusOne" (nevergrad), "SEPCMAES" (pypop7), "SNES" (evosax).
-    size: its first step or deviation, about the distance to the solution.
-    restarts: begin again from a random point where it gives up.
+    solver: str, default "scipy". The package: "cma", "scipy", "nlopt", "nevergrad", "pypop7" or "evosax". SciPy is
+        always installed, the others with ``pip install zerothresh[peers]``.
+    algorithm: str or None, default None. The package's own name of one of its algorithms. None takes "full" (cma,
+        which also has "sep"), "Powell" (scipy), "LN_SBPLX" (nlopt), "OnePlusOne" (nevergrad), "SEPCMAES" (pypop7) or
+        "SNES" (evosax).
+    size: float, default 1. Initial step size or standard deviation, about the distance to the solution.
+    restarts: bool, default True. Restart from a random point when the package stops before the budget is spent.
 
-    Reference: the packages' own; Hansen, *The CMA evolution strategy: a tutorial*, 2016, for cma.
+    Reference: the documentation of each package; for cma, Hansen, *The CMA evolution strategy: a tutorial*, 2016.
 
     >>> Outside("scipy", "Nelder-Mead").label
     'scipy Nelder-Mead'
@@ -48,9 +48,9 @@ class Outside(Program):
 
     family: ClassVar[str] = "external"
     order: ClassVar[int] = 1
-    solves: ClassVar[str] = "any F, l0 by H_k inside the objective"
+    solves: ClassVar[str] = "any F, l0 through H_k in the objective"
     queries: ClassVar[str] = "n"
-    memory: ClassVar[str] = "the package's"
+    memory: ClassVar[str] = "that of the package"
 
     solver: str = "scipy"
     algorithm: str | None = None
@@ -59,7 +59,7 @@ class Outside(Program):
 
     def __post_init__(self) -> None:
         check.one_of("solver", self.solver, SOLVERS)
-        check.positive("size", self.size, what=" (the first step)")
+        check.positive("size", self.size, what=" (the initial step size)")
         check.flag("restarts", self.restarts)
         if find_spec(self.solver) is None:
             raise ImportError(
@@ -69,7 +69,7 @@ class Outside(Program):
 
     @property
     def label(self) -> str:
-        """Its name in a comparison."""
+        """The name of this solver in a comparison."""
         return self.solver if self.algorithm is None else f"{self.solver} {self.algorithm}"
 
     def search(self, context: Context) -> Asks:
@@ -80,7 +80,7 @@ class Outside(Program):
         while True:
             seed = int(context.rng.integers(2**31)[0])
             start = Start(np.array(x), self.size, max(1, int(context.left // context.n)), seed)
-            points = questions(partial(solve, self.solver, algorithm, start=start))
+            points = queried_points(partial(solve, self.solver, algorithm, start=start))
             asked = 0
             try:
                 point = next(points, None)
@@ -98,69 +98,69 @@ class Outside(Program):
             finally:
                 points.close()
             if not self.restarts or asked == 0:
-                context.remark(f"{self.label} gave up")
+                context.remark(f"The solver {self.label} stopped before the budget was spent.")
                 return
             x = self.size * context.rng.normal(context.d)
 
 
-class _Left(BaseException):
-    """Nobody listens any more; no `except Exception` of a package can catch it."""
+class _Cancelled(BaseException):
+    """The generator was closed while the search was running; an ``except Exception`` of a package does not catch it."""
 
 
-def questions(search: Callable[[Callable[[Any], float]], None]) -> Generator[Array, float, None]:
-    """The points that ``search(fun)`` asks ``fun`` for, one by one; each is answered by a send.
+def queried_points(search: Callable[[Callable[[Any], float]], None]) -> Generator[Array, float, None]:
+    """Turn a search that calls a function into a generator of the points that it evaluates.
 
-    The search runs in a thread of its own, which waits while nobody answers, and ends when the generator
-    is closed. It is turned inside out that way without being written anew.
+    The generator yields the points at which ``search(fun)`` calls ``fun``, and expects the value of each by ``send``.
+    The search runs in a thread of its own, which waits for the values and ends when the generator is closed.
 
-    >>> points = questions(lambda fun: print(fun([1.0, 2.0])))
+    >>> points = queried_points(lambda fun: print(fun([1.0, 2.0])))
     >>> next(points).tolist()
     [1.0, 2.0]
     >>> try:
     ...     points.send(5.0)
     ... except StopIteration:
-    ...     print("it has ended")
+    ...     print("the search has ended")
     5.0
-    it has ended
+    the search has ended
     """
-    asked: SimpleQueue[Any] = SimpleQueue()
-    told: SimpleQueue[float | None] = SimpleQueue()
-    left = threading.Event()
+    requests: SimpleQueue[Any] = SimpleQueue()  # points, then None or an error at the end
+    values: SimpleQueue[float | None] = SimpleQueue()  # None: the generator was closed
+    closed = threading.Event()
 
     def fun(x: Any) -> float:
-        if not left.is_set():
-            asked.put(np.array(x, dtype=float).reshape(-1))
-            value = told.get()
+        if not closed.is_set():
+            requests.put(np.array(x, dtype=float).reshape(-1))
+            value = values.get()
             if value is not None:
                 return value
-        raise _Left
+        raise _Cancelled
 
     def work() -> None:
         outcome: Any = None
         try:
-            if told.get() is not None:  # somebody listens
+            if values.get() is not None:  # the generator has been started
                 search(fun)
         except BaseException as error:
             outcome = error
-        asked.put(outcome)
+        requests.put(outcome)
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     answer = 0.0
     try:
         while True:
-            with warnings.catch_warnings():  # of the package alone: it works only while we wait here
+            with warnings.catch_warnings():  # only those of the package, which runs only while this thread waits
                 warnings.simplefilter("ignore")
-                told.put(answer)
-                point = asked.get()
+                values.put(answer)
+                point = requests.get()
             if isinstance(point, BaseException):
                 raise RuntimeError(f"{type(point).__name__}: {point}") from point
             if point is None:
                 return
             answer = yield point
     finally:
-        left.set()
+        closed.set()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            told.put(None)
+            values.put(None)
             thread.join(timeout=5.0)

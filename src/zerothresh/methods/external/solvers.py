@@ -1,4 +1,4 @@
-"""Other people's optimisers as functions of a black box: each minimises ``fun`` until it gives up."""
+"""The optimisers of other packages, each as a function that minimises ``fun`` until the package stops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fun = Callable[[Any], float]
 
 @dataclass(frozen=True)
 class Start:
-    """What a solver is told: the start, a typical step, how many values it may ask for, and a seed."""
+    """The arguments of a solver: start, typical step size, largest number of evaluations, and seed."""
 
     x: Array
     size: float
@@ -26,12 +26,12 @@ class Start:
 
 
 def cma(fun: Fun, start: Start, algorithm: str) -> None:
-    """pycma, with the full covariance matrix or, with "sep", its diagonal."""
+    """Run pycma, with a full covariance matrix ("full") or a diagonal one ("sep")."""
     check.one_of("algorithm (of cma)", algorithm, ("full", "sep"))
     rng = np.random.default_rng(start.seed)
     options = {
         "verbose": -9,
-        "seed": np.nan,  # its own seeding is of NumPy's global generator
+        "seed": np.nan,  # it would seed NumPy's global generator
         "randn": lambda *shape: rng.standard_normal(shape),
         "CMA_diagonal": algorithm == "sep",
     }
@@ -42,7 +42,7 @@ def cma(fun: Fun, start: Start, algorithm: str) -> None:
 
 
 def scipy(fun: Fun, start: Start, algorithm: str) -> None:
-    """scipy.optimize.minimize without derivatives; methods that need some take differences, which are counted."""
+    """Run scipy.optimize.minimize; methods that need derivatives take differences, whose calls are counted."""
     options: dict[str, Any] = {"maxiter": start.most}
     if algorithm == "Powell":
         options |= {"direc": start.size * np.eye(start.x.size), "xtol": 1e-8, "ftol": 1e-12}
@@ -55,7 +55,7 @@ def scipy(fun: Fun, start: Start, algorithm: str) -> None:
 
 
 def nlopt(fun: Fun, start: Start, algorithm: str) -> None:
-    """NLopt, by the name of an algorithm without derivatives, such as LN_SBPLX."""
+    """Run one of NLopt's derivative-free algorithms, such as LN_SBPLX."""
     library = import_module("nlopt")
     library.srand(start.seed % 2**31)
     tool = library.opt(getattr(library, algorithm), start.x.size)
@@ -67,7 +67,7 @@ def nlopt(fun: Fun, start: Start, algorithm: str) -> None:
 
 
 def nevergrad(fun: Fun, start: Start, algorithm: str) -> None:
-    """nevergrad, by the name of one of its optimisers, such as OnePlusOne or NGOpt."""
+    """Run one of nevergrad's optimisers, such as OnePlusOne or NGOpt."""
     library = import_module("nevergrad")
     space = library.p.Array(init=start.x.copy()).set_mutation(sigma=start.size)
     space.random_state = np.random.RandomState(start.seed % 2**32)
@@ -78,21 +78,21 @@ def nevergrad(fun: Fun, start: Start, algorithm: str) -> None:
 
 
 def pypop7(fun: Fun, start: Start, algorithm: str) -> None:
-    """pypop7, by the name of one of its evolution strategies, such as SEPCMAES or MMES."""
-    made = getattr(import_module(f"pypop7.optimizers.es.{algorithm.lower()}"), algorithm)
-    far = 1e6 * max(1.0, start.size)
+    """Run one of pypop7's evolution strategies, such as SEPCMAES or MMES."""
+    optimizer = getattr(import_module(f"pypop7.optimizers.es.{algorithm.lower()}"), algorithm)
+    far = 1e6 * max(1.0, start.size)  # pypop7 requires bounds
     d = start.x.size
     problem = {"fitness_function": fun, "ndim_problem": d, "lower_boundary": -far * np.ones(d)}
     problem["upper_boundary"] = far * np.ones(d)
     options = {"max_function_evaluations": start.most, "seed_rng": start.seed % 2**32, "mean": start.x.copy()}
     options |= {"sigma": start.size, "verbose": 0, "is_restart": False}
-    made(problem, options).optimize()
+    optimizer(problem, options).optimize()
 
 
 def evosax(fun: Fun, start: Start, algorithm: str) -> None:
-    """evosax, by the name of one of its distribution-based algorithms, such as SNES; it counts in float32."""
+    """Run one of evosax's distribution-based algorithms, such as SNES; evosax computes in float32."""
     jax, algorithms = import_module("jax"), import_module("evosax.algorithms")
-    count = 4 + 2 * int(1.5 * np.log(start.x.size) + 0.5)  # an even number, which some of them need
+    count = 4 + 2 * int(1.5 * np.log(start.x.size) + 0.5)  # an even number, which some algorithms require
     x = jax.numpy.asarray(start.x)
     tool = getattr(algorithms, algorithm)(population_size=count, solution=x)
     params = tool.default_params
@@ -107,7 +107,7 @@ def evosax(fun: Fun, start: Start, algorithm: str) -> None:
         state, _ = tool.tell(second, points, jax.numpy.asarray(values), state, params)
 
 
-# The package of each, and the algorithm that is taken if none is named.
+# For each package, the function that runs it, and its default algorithm.
 SOLVERS: dict[str, tuple[Callable[[Fun, Start, str], None], str]] = {
     "cma": (cma, "full"),
     "scipy": (scipy, "Powell"),
@@ -119,6 +119,6 @@ SOLVERS: dict[str, tuple[Callable[[Fun, Start, str], None], str]] = {
 
 
 def solve(solver: str, algorithm: str, fun: Fun, start: Start) -> None:
-    """Run one of them."""
+    """Run a solver on ``fun``, with warnings of floating-point operations off."""
     with np.errstate(all="ignore"):
         SOLVERS[solver][0](fun, start, algorithm)
