@@ -1,4 +1,4 @@
-"""Gradient error and expansivity as q, k and s2 vary, with and without variance reduction."""
+"""Measure gradient error and expansivity as q, k and s2 vary, with and without variance reduction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QS = (1, 2, 5, 10, 20, 50, 100, 200)
 
 
 def gradient_error(draws: int) -> dict[str, Any]:
-    """E||est_I f - grad_I f||^2 / ||grad f||^2, measured, exact for linear f, and Lemma 2's bound."""
+    """Return E||est_I f - grad_I f||^2 / ||grad f||^2: measured, exact for linear f, and by Lemma 2's bound."""
     d, k, k_star = 100, 5, 2
     s = 2 * k + k_star
     box = Quadratics(d=d, n=1, k_star=k_star, kappa=3, spread=0.0, seed=0)
@@ -37,7 +37,7 @@ def gradient_error(draws: int) -> dict[str, Any]:
 
 
 def expansion() -> dict[str, list[float]]:
-    """Lemma 1's alpha, the tight bound, and the worst points found, for k* = 3."""
+    """Return Lemma 1's alpha, the tight bound, and the worst points found, for k* = 3."""
     ks = (3, 4, 5, 6, 8, 12, 24, 48, 96)
     return {
         "k": list(ks),
@@ -48,7 +48,7 @@ def expansion() -> dict[str, list[float]]:
 
 
 def rates() -> dict[str, Any]:
-    """SZOHT's rate against k, for some q: expansivity on the left, gradient error on the right."""
+    """Return SZOHT's rate for many k and some q: small k suffer from expansivity, large k from gradient error."""
     d, k_star = 40_000, 3
     ks = np.unique(np.geomspace(k_star, (d - k_star) // 2, 120).astype(int))
     out: dict[str, Any] = {"k": ks.tolist()}
@@ -63,7 +63,7 @@ def rates() -> dict[str, Any]:
 
 
 def reduced(draws: int) -> dict[str, Any]:
-    """E||g - grad F||^2 / ||grad F||^2 of a step near the anchor, as q varies."""
+    """Measure E||g - grad F||^2 / ||grad F||^2 of a step near the anchor, as q varies."""
     d, n, k = 100, 10, 6
     box = Quadratics(d=d, n=n, k_star=3, kappa=3, spread=0.1, seed=0)
     rng = np.random.default_rng(1)
@@ -83,7 +83,7 @@ def reduced(draws: int) -> dict[str, Any]:
             i = r % n
             here = at(x, i, block[0])
             full = np.mean([at(anchor, j, block[1]) for j in range(n)], axis=0)
-            held = [at(anchor, j, block[3 + j]) for j in range(n)]  # a memory: each row with directions of its own
+            held = [at(anchor, j, block[3 + j]) for j in range(n)]  # SAGA's memory: each row has its own directions
             steps = (
                 here,
                 np.mean([at(x, j, block[0]) for j in range(n)], axis=0),

@@ -1,4 +1,4 @@
-"""How do queries grow with kappa, n, d, k and q? Slopes on log axes, beside those of the paper's orders."""
+"""Measure how the number of calls grows with kappa, n, d, k and q, and compare the exponents with the paper's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inequalities import Quadratics
 import zerothresh as zt
 from zerothresh import theory
 
-GOAL = 1e-3  # of the first gap
+GOAL = 1e-3  # the share of the first gap that has to be reached
 BASE = {"kappa": 8.0, "n": 20, "d": 60, "k": 6, "q": 30}
 VALUES: dict[str, tuple[float, ...]] = {
     "kappa": (2, 4, 8, 16, 32, 64),
@@ -23,7 +23,7 @@ VALUES: dict[str, tuple[float, ...]] = {
     "q": (3, 10, 30, 100),
 }
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times 1 / (rho^+ (1 + (s + 2) / q))
-PAPER = {  # what theory's orders have there at the base, by a small change of each value
+PAPER = {  # the orders of the theory; their slopes are fitted over the same values
     "SZOHT": lambda at: theory.szoht_queries(k=at["k"], d=at["d"], s2=at["d"], kappa=at["kappa"], eps=GOAL),
     "VR-SZHT": lambda at: theory.vr_estimates(n=at["n"], kappa=at["kappa"], eps=GOAL),
     "VR-SZHT, with q": lambda at: theory.vr_queries(n=at["n"], q=at["q"], kappa=at["kappa"], eps=GOAL),
@@ -32,7 +32,7 @@ PAPER = {  # what theory's orders have there at the base, by a small change of e
 
 @dataclass(frozen=True)
 class Slope:
-    """Calls (and thresholdings) against one value, the others at the base, and fitted exponents."""
+    """Calls and thresholdings as one parameter varies and the others stay at BASE, with fitted exponents."""
 
     method: str
     name: str
@@ -46,7 +46,7 @@ class Slope:
 
 
 def hits(method: Any, box: Quadratics, k: int, q: int, seed: int, most: float) -> tuple[float, float]:
-    """Calls and thresholdings until the gap is GOAL of the first; infinite if not within ``most`` calls."""
+    """Return the calls and thresholdings needed to reach GOAL; infinite if ``most`` calls are not enough."""
     estimator = zt.Estimator(q=q, mu=1e-5, directions="sphere")
     first = box.F(np.zeros(box.d))
     try:
@@ -65,7 +65,7 @@ def hits(method: Any, box: Quadratics, k: int, q: int, seed: int, most: float) -
 
 
 def best(name: str, at: dict[str, float], seeds: int) -> tuple[float, float]:
-    """The fewest calls over learning rates (and inner steps), the median over seeds."""
+    """Return the fewest calls over learning rates and inner steps, each the median over seeds."""
     k, q, n, d = (int(at[key]) for key in ("k", "q", "n", "d"))
     boxes = [
         Quadratics(d=d, n=n, k_star=3, kappa=at["kappa"], spread=0.0, seed=seed, extremes=True) for seed in range(seeds)
@@ -83,6 +83,7 @@ def best(name: str, at: dict[str, float], seeds: int) -> tuple[float, float]:
 
 
 def slopes(seeds: int, values: dict[str, tuple[float, ...]] = VALUES) -> list[Slope]:
+    """Measure the slopes of both methods against each parameter."""
     out, known = [], {}
     for method in ("SZOHT", "VR-SZHT"):
         for name, at in values.items():
@@ -112,7 +113,7 @@ def slopes(seeds: int, values: dict[str, tuple[float, ...]] = VALUES) -> list[Sl
 
 
 def fit(at: tuple[float, ...], calls: list[float]) -> tuple[float, float]:
-    """The exponent, and its standard error."""
+    """Return the fitted exponent and its standard error."""
     good = np.isfinite(calls)
     x, y = np.log(np.array(at)[good]), np.log(np.array(calls)[good])
     if good.sum() < 3:
@@ -124,5 +125,5 @@ def fit(at: tuple[float, ...], calls: list[float]) -> tuple[float, float]:
 
 
 def slope_of(order: Any, name: str, at: tuple[float, ...]) -> float:
-    """The slope of an order over the same values, as it would be fitted."""
+    """Return the slope of an order, fitted over the same values."""
     return fit(at, [float(order({**BASE, name: int(value) if name != "kappa" else value})) for value in at])[0]

@@ -1,4 +1,7 @@
-"""Do the inequalities of the theory hold on quadratics, and with how much to spare? Each row is measured over bound."""
+"""Check whether the inequalities of the theory hold on quadratics, and with how much slack.
+
+Each row has the ratio of the measured quantity to its bound.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from zerothresh.sampling.directions import draw
 
 @dataclass(frozen=True)
 class Row:
-    """An inequality: measured / bound, the largest and the median over cases. It holds if the largest is at most 1."""
+    """An inequality: the largest and the median of measured / bound over cases. It holds if the largest is <= 1."""
 
     what: str
     cases: int
     largest: float
     median: float
-    error: float  # standard error of the largest one, where it is a mean over draws
+    error: float  # standard error of the largest ratio, where it is a mean over draws
 
     @property
     def holds(self) -> bool:
@@ -40,7 +43,7 @@ class Quadratics:
         self.A = base * (1 + 0.5 * rng.uniform(-1, 1, (n, d)))
         self.star = np.zeros(d)
         support = rng.choice(d, k_star, replace=False)
-        if extremes:  # the flattest, the steepest and what lies evenly between, with the same share of the gap
+        if extremes:  # from the flattest to the steepest coordinate, each with the same share of the gap
             support = np.argsort(base)[np.linspace(0, d - 1, k_star).round().astype(int)]
         self.star[support] = base[support] ** -0.5 if extremes else 1 + rng.random(k_star)
         push = spread * rng.standard_normal((n, d))
@@ -55,32 +58,33 @@ class Quadratics:
         return self.A[i] * (x - self.star) + self.push[i]
 
     def F(self, x: np.ndarray) -> float:
-        """F - F*."""
+        """Return F - F* at x."""
         return float(0.5 * (self.A.mean(axis=0) * (x - self.star) ** 2).sum())
 
 
 def directions(q: int, d: int, s2: int, *, seed: int, number: int) -> np.ndarray:
-    """The library's own block of q directions."""
+    """Return the library's own block of q directions, an array of shape (q, d)."""
     out = np.empty((q, d))
     draw("sphere", q, d, s2, key=seed, round=number, tag=1).displace(np.zeros(d), 1.0, out)
     return out
 
 
 def estimate(box: Quadratics, x: np.ndarray, i: int, u: np.ndarray, mu: float) -> np.ndarray:
-    """Eq. (3)."""
+    """Return the gradient estimate of eq. (3) for component i, from the directions u."""
     of = np.full(len(u) + 1, i)
     values = box.values(np.vstack([x[None], x + mu * u]), of)
     return box.d / (len(u) * mu) * ((values[1:] - values[0]) @ u)
 
 
 def row(what: str, ratios: list[tuple[float, float]]) -> Row:
+    """Summarise pairs of (ratio, standard error)."""
     numbers = np.array([ratio for ratio, _ in ratios])
     worst = int(numbers.argmax())
     return Row(what, len(ratios), float(numbers[worst]), float(np.median(numbers)), float(ratios[worst][1]))
 
 
 def expansivity(draws: int) -> list[Row]:
-    """||H_k(theta) - theta*||^2 / ||theta - theta*||^2 over alpha, at random and in the worst place."""
+    """Compare ||H_k(theta) - theta*||^2 / ||theta - theta*||^2 with alpha, at random points and at the worst one."""
     rng, random, worst, tight = np.random.default_rng(0), [], [], []
     for k_star in (1, 3, 10):
         for k in (k_star + 1, 2 * k_star, 4 * k_star, 16 * k_star):
@@ -103,11 +107,16 @@ def expansivity(draws: int) -> list[Row]:
 
 
 def ratio_of(v: np.ndarray, star: np.ndarray, k: int) -> float:
+    """Return ||H_k(v) - star||^2 / ||v - star||^2."""
     return float(((zt.hard_threshold(v, k) - star) ** 2).sum() / ((v - star) ** 2).sum())
 
 
 def worst_ratio(k: int, k_star: int, d: int) -> float:
-    """theta* is 1 on k* places; v is h there, and a little more on k other ones, which take their place."""
+    """Return the largest ratio over a family of points v.
+
+    theta* is 1 on k* coordinates, where v is h, and v is slightly larger on k others. H_k then keeps the k others and
+    drops all coordinates of theta*.
+    """
     star = (np.arange(d) < k_star).astype(float)
     best = 0.0
     for h in np.linspace(0.01, 0.99, 400):
@@ -117,7 +126,7 @@ def worst_ratio(k: int, k_star: int, d: int) -> float:
 
 
 def moments(draws: int) -> list[Row]:
-    """Bias and second moment of eq. (3), over Lemma 2's bounds, for every s2."""
+    """Compare bias and second moment of eq. (3) with Lemma 2's bounds, for several s2."""
     d, k, k_star = 60, 4, 2
     s = 2 * k + k_star
     rows = []
@@ -135,7 +144,7 @@ def moments(draws: int) -> list[Row]:
             size = {"d": d, "q": q, "s": s, "s2": s2}
             inside, outside = (g[I] ** 2).sum(), (g**2).sum() - (g[I] ** 2).sum()
             off = found.mean(axis=0) - g[I]
-            noise = (found.var(axis=0, ddof=1) / draws).sum()  # what the mean of draws errs by chance
+            noise = (found.var(axis=0, ddof=1) / draws).sum()  # the error that the mean over draws has by chance
             allowed = theory.eps_mu(d=d, s=s, rho_plus=box.rho_plus) * mu**2
             bias.append((max(0.0, (off**2).sum() - noise) / allowed, noise / allowed))
             norms = (found**2).sum(axis=1)
@@ -154,7 +163,7 @@ def moments(draws: int) -> list[Row]:
 
 
 def bent(draws: int) -> list[Row]:
-    """The bias where f is not quadratic (on quadratics it is 0): f = sum a x|x| / 2, which bends both ways at 0."""
+    """Measure the bias where it is not 0, which takes an f that is not quadratic: f = sum a x|x| / 2."""
     d, s, mu, ratios = 40, 10, 0.1, []
     a = np.linspace(0.2, 1, d)
     for s2 in (1, 5, d):
@@ -167,7 +176,7 @@ def bent(draws: int) -> list[Row]:
 
 
 def chosen(draws: int) -> list[Row]:
-    """The second moment on the support that the draw itself chooses, which Lemma 2 is not about."""
+    """Measure the second moment on the support that the draw itself chooses, which Lemma 2 does not cover."""
     d, k, q = 1000, 3, 1
     g = np.full(d, d**-0.5)
     norms = np.empty(draws)
@@ -185,7 +194,7 @@ def chosen(draws: int) -> list[Row]:
 
 
 def steps(draws: int) -> list[Row]:
-    """Theorem 1: a step of SZOHT, FGZOHT and VR-SZHT (shared directions), second moments as measured."""
+    """Check Theorem 1 on steps of SZOHT, FGZOHT and VR-SZHT (shared directions), with measured second moments."""
     kinds: dict[str, Callable[..., np.ndarray]] = {
         "SZOHT": lambda box, x, anchor, i, u, mu: estimate(box, x, i, u, mu),
         "FGZOHT": lambda box, x, anchor, i, u, mu: np.mean([estimate(box, x, j, u, mu) for j in range(box.n)], axis=0),
@@ -223,7 +232,7 @@ def steps(draws: int) -> list[Row]:
 
 
 def epochs(seeds: int) -> list[Row]:
-    """Theorems 3 and SARAH's: an epoch of the library's methods, the outgoing iterate by the law of the proof."""
+    """Check Theorem 3 and SARAH's theorem on an epoch, with the outgoing iterate drawn by the law of the proof."""
     out = []
     for name, made, gamma, delta, errors in (
         ("VR-SZHT", zt.VRSZHT, theory.vr_gamma, theory.vr_delta, theory.vr_errors),
@@ -260,7 +269,7 @@ def epochs(seeds: int) -> list[Row]:
 def iterates(
     method: Any, box: Quadratics, start: np.ndarray, k: int, q: int, mu: float, m: int, seed: int
 ) -> np.ndarray:
-    """F - F* at theta^(0) .. theta^(m-1) of the first epoch."""
+    """Return F - F* at theta^(0) .. theta^(m-1) of the first epoch."""
     gaps = [box.F(start)]
     estimator = zt.Estimator(q=q, mu=mu, directions="sphere")
     for state in zt.iterate(box, start, k, budget=10**9, method=method, estimator=estimator, seed=seed, monitor=box.F):
@@ -272,7 +281,7 @@ def iterates(
 
 
 def memory(draws: int) -> list[Row]:
-    """Theorem 2 (repaired): a step of SAGA-SZHT from a fresh memory."""
+    """Check the repaired Theorem 2 on a step of SAGA-SZHT from a fresh memory."""
     ratios = []
     for case in range(8):
         rng = np.random.default_rng(case)
@@ -305,14 +314,14 @@ def memory(draws: int) -> list[Row]:
 
 @dataclass(frozen=True)
 class Convergence:
-    """SZOHT where its theorem holds: mean squared distances, and what theory says of them."""
+    """A run of SZOHT where its theorem holds: mean squared distances, and what the theory predicts."""
 
     measured: list[float]
     words: dict[str, float]  # settings, rates and floors
 
 
 def szoht_run(seeds: int, steps: int) -> Convergence:
-    """Linear convergence to the predicted floor, on the smallest kind of problem that the theorem covers."""
+    """Measure linear convergence to the predicted floor, on the smallest kind of problem that the theorem covers."""
     d, k_star, k, kappa, mu = 400, 1, 150, 1.05, 1e-5
     box = Quadratics(d=d, n=1, k_star=k_star, kappa=1.0, spread=0.0, seed=0)
     box.A = np.linspace(1 / kappa, 1, d)[None]

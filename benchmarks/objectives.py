@@ -1,7 +1,7 @@
-"""The objectives of the suite: values of components as `zt.Problem` wants them, and exact F beside them.
+"""The objectives of the test problems: the values of the components, in the form of `zt.Problem`, and the exact F.
 
-Where it has them, an objective tells gradient and Hessian of F by ``local``; only the off-line search for
-F* and the choice of learning rates for the paper's methods look at these.
+If they are available, ``local`` returns the gradient and the Hessian of F. Only the offline search for F* and the
+choice of learning rates for the paper's methods use them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Logistic:
 
 
 class Poisson:
-    """exp(z) - y z, with exp continued by its tangent from z = 20 on, so that it stays finite."""
+    """exp(z) - y z, where exp is continued by its tangent beyond z = 20 so that it stays finite."""
 
     top = 20.0
 
@@ -53,7 +53,7 @@ class Poisson:
 
 
 class Absolute:
-    """|z - y|; off-line sqrt((z - y)^2 + delta^2)."""
+    """|z - y|; with delta > 0, for the offline search, sqrt((z - y)^2 + delta^2)."""
 
     delta = 0.0
 
@@ -66,7 +66,7 @@ class Absolute:
 
 
 class Hinge:
-    """max(0, 1 - y z); off-line (m + sqrt(m^2 + delta^2)) / 2 with m = 1 - y z."""
+    """max(0, 1 - y z); with delta > 0, for the offline search, (m + sqrt(m^2 + delta^2)) / 2, where m = 1 - y z."""
 
     delta = 0.0
 
@@ -103,7 +103,7 @@ class Linear:
 
 
 class Minibatch:
-    """The mean of another objective's components as one noisy component: each call draws ``size`` of them."""
+    """A single noisy component: each call returns the mean of ``size`` random components of another objective."""
 
     n = 1
 
@@ -112,7 +112,7 @@ class Minibatch:
         self.F, self.local = whole.F, whole.local
 
     def draw(self, points: Array, rng: np.random.Generator) -> Array:
-        """Values with fresh batches."""
+        """Return one value per point, each from a fresh batch."""
         chosen = (rng.random((len(points), self.size)) * self.whole.n).astype(np.int64)
         many = self.whole.values(np.repeat(points, self.size, axis=0), chosen.ravel())
         return many.reshape(chosen.shape).mean(axis=1)
@@ -120,7 +120,7 @@ class Minibatch:
 
 @kernel
 def forms(points: Any, matrices: Any, centres: Any, components: Any, out: Any) -> None:
-    """out_b = (x_b - c)' A (x_b - c) / 2 with the A and c of component b."""
+    """Set out_b = (x_b - c)' A (x_b - c) / 2, with A and c of the component in row b."""
     d = points.shape[1]
     for b in range(points.shape[0]):
         A, c = matrices[components[b]], centres[components[b]]
@@ -134,7 +134,7 @@ def forms(points: Any, matrices: Any, centres: Any, components: Any, out: Any) -
 
 
 class Quadratics:
-    """f_i = (theta - c_i)' A_i (theta - c_i) / 2, each with an A_i of its own."""
+    """f_i = (theta - c_i)' A_i (theta - c_i) / 2, where each component has its own A_i."""
 
     def __init__(self, matrices: Array, centres: Array, known: Array | None = None) -> None:
         self.matrices, self.centres = np.ascontiguousarray(matrices), np.ascontiguousarray(centres)
@@ -183,7 +183,7 @@ class TwoScores:
 
 @kernel
 def misordered(positive: Any, negative: Any) -> float:
-    """The share of pairs in which the negative has the larger score, ties counted as 1/2."""
+    """Return the share of pairs in which the negative has the larger score; a tie counts as 1/2."""
     count = 0.0
     for a in positive:
         for b in negative:
@@ -211,7 +211,7 @@ class Auc:
 
 
 class Net:
-    """A tanh net with one hidden layer, whose first-layer weights are sought; a teacher gives the targets."""
+    """A tanh net with one hidden layer. The unknowns are its first-layer weights, and a teacher gives the targets."""
 
     def __init__(self, X: Array, bias: Array, out: Array, teacher: Array) -> None:
         self.X, self.bias, self.out, self.known = X, bias, out, teacher
@@ -232,9 +232,9 @@ class Net:
 
 
 class Portfolio:
-    """Scenario s of weights w: -r.w + a/2 (r.w - m.w)^2 + tail(-r.w) + b/2 (1.w - 1)^2, m the mean of all r.
+    """Portfolio weights w in scenario s: -r.w + a/2 (r.w - m.w)^2 + tail(-r.w) + b/2 (1.w - 1)^2, m the mean of all r.
 
-    The tail is a softplus beyond a loss of ``var``; with three scores it has no single direction a component.
+    The tail is a softplus beyond a loss of ``var``. A component depends on three scores, not on a single direction.
     """
 
     def __init__(self, returns: Array, aversion: float, var: float, width: float, tail: float, total: float) -> None:
@@ -265,7 +265,7 @@ class Portfolio:
 
 
 class Attack:
-    """One sparse change of all images that should be misread: f_i = max(margin, -kappa) of image i, in [0, 1]."""
+    """One sparse change of all images that should make a net misread them: f_i = max(margin, -kappa) of image i."""
 
     def __init__(self, images: Array, labels: Indices, layers: tuple[Array, Array, Array, Array], kappa: float) -> None:
         self.images, self.labels, self.kappa = images, labels, kappa
@@ -284,7 +284,7 @@ class Attack:
         return float(self.many(x[None])[0])
 
     def many(self, points: Array) -> Array:
-        """F of each row."""
+        """Return F of each row."""
         rows = np.repeat(points, self.n, axis=0)
         values = self.values(rows, np.tile(np.arange(self.n), len(points)))
         return values.reshape(len(points), self.n).mean(axis=1)

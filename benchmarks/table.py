@@ -1,4 +1,4 @@
-"""What the runs come to: ratios a problem, their geometric mean, and data profiles."""
+"""Summarise the runs of queries.py: ratios per problem, their geometric means, and data profiles."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tuning import best_of
 
 @dataclass
 class Score:
-    """An expected running time: of whom, out of which calls."""
+    """An expected running time, whose it is, and the calls of the runs behind it."""
 
     ert: float = inf
     who: str = "-"
     calls: list[float] = field(default_factory=list)
     detail: dict[str, Any] = field(default_factory=dict)
-    known: bool = True  # there were runs
+    known: bool = True  # whether there were runs at all
 
     def total(self, budget: int, seeds: int) -> float:
-        """All calls that were made, if nothing was reached."""
+        """Return the calls of all runs together, if none of them reached the goal."""
         return float(budget * max(len(self.calls), seeds))
 
 
 @dataclass(eq=False)
 class Row:
-    """All that is known of a problem."""
+    """All runs on one problem."""
 
     problem: Instance
     own: list[Hits]
@@ -39,11 +39,11 @@ class Row:
     peers: dict[str, list[Hits]]
 
     def contestant(self, place: int, view: str = "either") -> Score:
-        """The method that is judged."""
+        """Return the score of the method that is judged."""
         return Score(ert(self.own, place, view), "own", [getattr(h, view)[place] for h in self.own])
 
     def best_paper(self, place: int, only: Sequence[str] = ()) -> Score:
-        """The best method of the paper with its best setting."""
+        """Return the score of the paper's best method (of those in ``only``), with its best setting."""
         best = Score(known=bool(set(only or self.paper) & set(self.paper)))
         for method, kept in self.paper.items():
             top = best_of(kept, TOLERANCES[place])
@@ -52,13 +52,13 @@ class Row:
         return best
 
     def best_peer(self, place: int) -> Score:
-        """The best peer."""
+        """Return the score of the best peer."""
         scores = [Score(ert(runs, place), name, [h.either[place] for h in runs]) for name, runs in self.peers.items()]
         best = min(scores, key=lambda score: score.ert, default=Score(known=False))
         return best if best.ert < inf else replace(best, who="-")
 
     def ratio(self, other: Score, own: Score) -> tuple[float, str]:
-        """How many times more calls the other needs; '>' and '<' mark bounds, NaN that nobody got there."""
+        """Return the other's calls divided by ours, with '>' or '<' if that is a bound; NaN if neither succeeded."""
         if not other.known or (own.ert == inf and other.ert == inf):
             return np.nan, ""
         if other.ert == inf:
@@ -69,7 +69,7 @@ class Row:
 
 
 def short(number: float) -> str:
-    """Three digits in at most six places."""
+    """Format a number with three digits in at most six characters."""
     if number == inf or number != number:
         return "-"
     for size, letter in ((1e6, "M"), (1e4, "k")):
@@ -79,9 +79,9 @@ def short(number: float) -> str:
 
 
 def show(rows: list[Row], label: str) -> None:
-    """A table for each tolerance, and what follows from it."""
+    """Print a table and a summary for each tolerance."""
     for place in (1, 0, 2):
-        print(f"\nCalls until F - F* <= {TOLERANCES[place]:g} (F(x0) - F*), expected running time")
+        print(f"\nCalls needed to reach F - F* <= {TOLERANCES[place]:g} (F(x0) - F*), expected running time")
         head = f"{'problem':16s}{label[:6]:>7s} |{'paper':>6s} {'method':6s}{'q':>4s}{'eta':>7s}{'ratio':>8s} |"
         print(head + f"{'peer':>6s} {'':6s}{'ratio':>8s}")
         for row in rows:
@@ -101,30 +101,31 @@ def _ratio(row: Row, other: Score, own: Score) -> str:
 
 
 def _summary(rows: list[Row], place: int) -> None:
-    """Geometric means and the worst."""
+    """Print the geometric means of the ratios, and the smallest ratio."""
 
     def mean(chosen: list[Row], other: Any, view: str = "either") -> str:
         values = {row: row.ratio(other(row), row.contestant(place, view))[0] for row in chosen}
         values = {row: value for row, value in values.items() if value == value}
         if not values:
-            return "nobody got there"
-        worst = min(values, key=lambda row: values[row])
+            return "no method reached the goal"
+        lowest = min(values, key=lambda row: values[row])
         average = exp(sum(map(log, values.values())) / len(values))
-        return f"geometric mean {average:6.3g} on {len(values):2d}, worst {values[worst]:.3g} ({worst.problem.name})"
+        smallest = f"smallest {values[lowest]:.3g} ({lowest.problem.name})"
+        return f"geometric mean {average:6.3g} on {len(values):2d} problems, {smallest}"
 
     plain = [row for row in rows if not row.problem.structure]
-    print("over the best of the paper:  ", mean(rows, lambda row: row.best_paper(place)))
-    print("... without index structure: ", mean(plain, lambda row: row.best_paper(place)))
-    print("... judged by result() alone:", mean(rows, lambda row: row.best_paper(place), "result"))
-    print("over SZOHT at its best:      ", mean(rows, lambda row: row.best_paper(place, ("szoht",))))
-    print("over the best peer:          ", mean([r for r in rows if r.peers], lambda row: row.best_peer(place)))
+    print("ratio to the paper's best:    ", mean(rows, lambda row: row.best_paper(place)))
+    print("  without index structure:    ", mean(plain, lambda row: row.best_paper(place)))
+    print("  judged by result() alone:   ", mean(rows, lambda row: row.best_paper(place), "result"))
+    print("ratio to SZOHT at its best:   ", mean(rows, lambda row: row.best_paper(place, ("szoht",))))
+    print("ratio to the best peer:       ", mean([r for r in rows if r.peers], lambda row: row.best_peer(place)))
     nobody = [r.problem.name for r in rows if r.contestant(place).ert == r.best_paper(place).ert == inf]
     if nobody:
-        print("left out, neither got there: ", ", ".join(nobody))
+        print("left out, as neither succeeds:", ", ".join(nobody))
 
 
 def profiles(rows: list[Row], label: str, path: Path) -> None:
-    """The share of (problem, tolerance, seed) that is solved against calls in units of n (d + 1)."""
+    """Draw the share of (problem, tolerance, seed) that is solved against the calls in units of n (d + 1)."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -160,5 +161,5 @@ def profiles(rows: list[Row], label: str, path: Path) -> None:
 
 
 def row_of(name: str, own: list[Hits], paper: dict[str, Any], peers: dict[str, list[Hits]]) -> Row:
-    """A row for a problem by name."""
+    """Return the row of a problem, given by name."""
     return Row(make(name, 0), own, paper, peers)

@@ -1,10 +1,12 @@
-"""The theory against quadratics: slack of the inequalities, the conflict, the (q, k) plane, and exponents.
+"""Compare the theory with measurements on quadratics.
 
     python benchmarks/theory.py [--quick] [--redraw] [inequalities | conflict | plane | complexity ...]
 
-Prints what it measures, keeps it in docs/theory.json, draws docs/pictures/theory-*.png, and puts the
-tables into docs/theory.md. All parts take about ten minutes on one core; --quick a minute, and keeps
-nothing. --redraw draws again what docs/theory.json has.
+The parts are the slack of the inequalities, the conflict between gradient error and expansivity, the (q, k) plane, and
+the exponents of the complexities. The script prints its measurements, keeps them in docs/theory.json, draws
+docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about ten minutes on one core. With
+--quick they take a minute, and nothing is written. With --redraw the pictures and tables are made again from
+docs/theory.json.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ PARTS = ("inequalities", "conflict", "plane", "complexity")
 
 
 def measure(part: str, quick: bool) -> Any:
-    """One part, as plain numbers."""
+    """Measure one part and return plain numbers."""
     few = 10 if quick else 1
     if part == "inequalities":
         rows = [
@@ -74,7 +76,7 @@ def measure(part: str, quick: bool) -> Any:
 
 
 def report(part: str, found: Any) -> list[str]:
-    """The lines of a part's table, in Markdown."""
+    """Return the lines of a part's table in Markdown."""
     if part == "inequalities":
         lines = ["| inequality | cases | largest measured / bound | median | holds |", "|---|---|---|---|---|"]
         for one in found["rows"]:
@@ -84,8 +86,8 @@ def report(part: str, found: Any) -> list[str]:
                 f"| {one['what']} | {one['cases']:,} | {one['largest']:.3g}{error} | {one['median']:.2g} | {holds} |"
             )
         words = found["run"]["words"]
-        lines += ["", "| SZOHT where its theorem holds | theory | seen |", "|---|---|---|"]
-        lines.append(f"| factor a step, of the distance | {words['rate']:.4f} | {words['rate seen']:.4f} |")
+        lines += ["", "| SZOHT where its theorem holds | theory | measured |", "|---|---|---|"]
+        lines.append(f"| factor per step, of the distance | {words['rate']:.4f} | {words['rate seen']:.4f} |")
         steps = [math.ceil(math.log(1e-3) / (2 * math.log(words[key]))) for key in ("rate", "rate seen")]
         lines.append(f"| steps until the gap is 1/1000 | {steps[0]:,} | {steps[1]:,} |")
         lines.append(f"| floor of the squared distance | {words['floor']:.2g} | {words['floor seen']:.2g} |")
@@ -127,7 +129,7 @@ def _exponent(value: float) -> str:
 
 
 def put(page: Path, part: str, lines: list[str]) -> None:
-    """The table into the page, between its markers."""
+    """Put a table into the page, between its markers."""
     marker = f"<!-- measured: {part} -->"
     text = page.read_text()
     pattern = re.escape(marker) + ".*?" + re.escape(marker)
@@ -136,7 +138,7 @@ def put(page: Path, part: str, lines: list[str]) -> None:
 
 
 def errata() -> list[str]:
-    """The table of `zt.theory.ERRATA`."""
+    """Return the lines of the table of `zt.theory.ERRATA`."""
     lines = ["| | where | printed | what is wrong | what we use |", "|---|---|---|---|---|"]
     for one in theory.ERRATA:
         printed = f"`{one.printed}`" if one.printed != "-" else ""
@@ -148,14 +150,14 @@ def errata() -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--redraw", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="measure less, and write nothing")
+    parser.add_argument("--redraw", action="store_true", help="measure nothing: use docs/theory.json")
     asked = parser.parse_args()
     store = DOCS / "theory.json"
     kept = json.loads(store.read_text()) if store.exists() else {}
     for part in asked.parts or PARTS:
         if part not in PARTS:
-            parser.error(f"{part} is none of {', '.join(PARTS)}")
+            parser.error(f"There is no part {part}. The parts are {', '.join(PARTS)}.")
         begun = time.perf_counter()
         if not asked.redraw:
             kept[part] = json.loads(json.dumps(measure(part, asked.quick)))
@@ -171,13 +173,13 @@ def main() -> None:
         rows = kept["inequalities"]["rows"]
         proved = [one for one in rows if "exact" not in one["what"] and "draw chose" not in one["what"]]
         worst = max(one["largest"] for one in proved)
-        print(f"largest measured / bound of what is proved: {worst:.2f}, wanted: at most 1")
+        print(f"largest measured / bound of what is proved: {worst:.2f} (should be at most 1)")
         beyond = next(one["largest"] for one in rows if "draw chose" in one["what"])
-        print(f"measured / bound where Lemma 2 is used beyond its terms: {beyond:.2f}")
+        print(f"measured / bound where Lemma 2 is used outside its assumptions: {beyond:.2f}")
 
 
 def _short(value: Any) -> Any:
-    """Numbers with five digits, which is more than they are good for."""
+    """Round numbers to five digits, which is more than their accuracy."""
     if isinstance(value, dict):
         return {key: _short(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The pictures of benchmarks/theory.py."""
+"""Draw the pictures of benchmarks/theory.py."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _finish(figure: Any, path: Path) -> None:
         if axis.get_label() != "<colorbar>":
             axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=100)
-    with Image.open(path) as picture:  # 128 colours are plenty, at a third of the size
+    with Image.open(path) as picture:  # 128 colours are enough, and the file has a third of the size
         picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
     pyplot.close(figure)
 
@@ -40,7 +40,7 @@ def draw_inequalities(found: dict[str, Any], folder: Path) -> None:
     left.axvline(1, color="black", linewidth=1)
     left.set_xlim(right=12)
     left.set_xlabel("largest measured / bound (1: no slack)")
-    left.set_title("What is proved holds; the later, the looser")
+    left.set_title("The proved bounds hold, and grow looser")
     run = found["run"]
     words, steps = run["words"], np.arange(1500)
     predicted = run["measured"][0] * words["rate"] ** (2 * steps) + words["floor"]
@@ -82,7 +82,7 @@ def draw_conflict(found: dict[str, Any], folder: Path) -> None:
     c.set_ylim(0.96, 1.15)
     c.annotate("diverges", (4, 1.003), va="bottom")
     c.annotate("converges", (4, 0.997), va="top")
-    c.set(xlabel="non-zeros kept, k", ylabel="SZOHT's factor a step (theory)")
+    c.set(xlabel="non-zeros kept, k", ylabel="SZOHT's factor per step (theory)")
     c.set_title("The conflict: small k expands, large k needs more directions")
     c.legend(loc="upper right")
     steps = found["reduced"]
@@ -131,7 +131,7 @@ def draw_plane(found: dict[str, Any], folder: Path) -> None:
 
 
 def _theory_allows(axis: Any, name: str, found: dict[str, Any], top: float) -> None:
-    """The part of the plane in which a theorem promises convergence."""
+    """Mark the part of the plane in which a theorem promises convergence."""
     words = "theory:\nnone" if name == "SAGA-SZHT" else f"theory:\nk ≥ {found['vr_k']:,}"
     if name in ("SZOHT", "FGZOHT"):
         wide = np.unique(np.geomspace(found["szoht_q"], 4096, 60).astype(int))

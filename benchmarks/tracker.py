@@ -1,4 +1,4 @@
-"""One run of an optimiser on an instance: how many calls until F - F* <= tol (F(x0) - F*)."""
+"""Run an optimiser on an instance and count the calls needed to reach F - F* <= tol (F(x0) - F*)."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from suite import Instance
 import zerothresh as zt
 
 TOLERANCES = (1e-2, 1e-3, 1e-6)
-_CHUNK = 4096  # points that are made at once
+_CHUNK = 4096  # the largest number of points that are held at once
 
 
 @dataclass
 class Hits:
-    """The calls after which each tolerance was reached; infinite if it was not."""
+    """The calls after which a run reached each tolerance; infinite if it did not."""
 
     seed: int
-    budget: int  # what the run could have used
+    budget: int  # the calls that the run was allowed
     nfev: int = 0
-    either: list[float] = field(default_factory=lambda: [inf] * len(TOLERANCES))  # iterate or result, the better
-    result: list[float] = field(default_factory=lambda: [inf] * len(TOLERANCES))  # result() alone
-    gap: float = 1.0  # the smallest (F - F*) / (F(x0) - F*) of either
+    either: list[float] = field(default_factory=lambda: [inf] * len(TOLERANCES))  # by the better of iterate and result
+    result: list[float] = field(default_factory=lambda: [inf] * len(TOLERANCES))  # by result() alone
+    gap: float = 1.0  # the smallest (F - F*) / (F(x0) - F*) of both
     ended: str = ""
     seconds: float = 0.0
 
 
 class Judge:
-    """Turns points into gaps and notes when they are small enough."""
+    """Measures the gap of points, and records when it is small enough."""
 
     def __init__(self, problem: Instance, hits: Hits) -> None:
         self.problem, self.hits = problem, hits
         self.low, self.span = problem.F_star, problem.F_start - problem.F_star
 
     def gap(self, x: np.ndarray) -> float:
-        """(F - F*) / (F(x0) - F*)."""
+        """Return (F - F*) / (F(x0) - F*) at a point."""
         value = (self.problem.F(x) - self.low) / self.span
         return value if value == value else inf
 
     def note(self, nfev: int, either: float, result: float) -> None:
-        """What is known after ``nfev`` calls."""
+        """Record the two gaps after ``nfev`` calls."""
         hits = self.hits
         hits.gap = min(hits.gap, either)
         for place, tolerance in enumerate(TOLERANCES):
@@ -66,10 +66,10 @@ def run(
     view: str = "either",
     **arguments: Any,
 ) -> Hits:
-    """Ask and tell until the goals (places of TOLERANCES) are reached, or the budget or ``cap`` is spent.
+    """Run a method until it reaches the goals (indices into TOLERANCES), or spends its budget or ``cap`` calls.
 
-    A run whose gap is above 10 is given up, unless outliers may have put it there. With ``stall``, so is one
-    whose smallest gap has not fallen by a tenth since 1/stall of its calls, once a sixteenth of the budget is spent.
+    A run whose gap is above 10 is abandoned, unless outliers may be the reason. With ``stall``, a run is also abandoned
+    if its smallest gap has not fallen by a tenth since 1/stall of its calls, once a sixteenth of the budget is spent.
     """
     hits = Hits(seed, problem.budget)
     judge = Judge(problem, hits)
@@ -115,7 +115,7 @@ def run(
 
 
 def _answer(optimizer: zt.Optimizer, problem: Instance) -> bool:
-    """One round, by what the engine uses, which costs less than ask and tell; False if a value is not finite."""
+    """Evaluate one round through the engine, which is cheaper than ask and tell; False if a value is not finite."""
     plan = optimizer.open_plan
     assert plan is not None
     for start in range(0, plan.calls, _CHUNK):
@@ -128,7 +128,7 @@ def _answer(optimizer: zt.Optimizer, problem: Instance) -> bool:
 
 
 def ert(runs: list[Hits], place: int, view: str = "either") -> float:
-    """Expected running time: all calls until the hit, or the whole budget, over the number of hits."""
+    """Return the expected running time: the calls until the goal, or the whole budget, over the number of successes."""
     calls = [getattr(hits, view)[place] for hits in runs]
     reached = [c for c in calls if c < inf]
     if not reached:

@@ -1,17 +1,21 @@
-"""The methods of the paper at their best: (eta, q), and mu if there is noise, searched in their favour.
+"""Search for the best settings of the paper's methods: eta and q, and mu if there is noise, in their favour.
 
-Learning rates and mu are in units that no user knows: 1/L with L the largest curvature of the exact F of the
-very instance, and the size of its optimum. A trial of a method on a problem:
+Learning rates and mu are in units that no user knows: 1/L, where L is the largest curvature of the exact F of the very
+instance, and the size of its optimum. The search for a method on a problem has three stages:
 
-1. every q and mu with a ladder of eta, two seeds, an eighth of the budget; a ladder grows where the best is at an end;
-2. the best few for each tolerance again, with the whole budget and more seeds, and with eta to both sides;
-3. the best two for each tolerance with all seeds and the whole budget: their expected running time is the method's.
+1. Try every q and mu with a ladder of learning rates, on two seeds and an eighth of the budget. A ladder grows if the
+   best learning rate is at one of its ends.
+2. Run the best few settings for each tolerance again, with the whole budget and more seeds, and also with a smaller and
+   a larger learning rate.
+3. Run the best two settings for each tolerance with all seeds and the whole budget. The better expected running time is
+   that of the method.
 
-Runs stop where they cannot win: when they diverge, or are at 1.5 times the best expected running time of any
-method at the last tolerance. A setting that stays behind the best in 2., or certainly will in 3., keeps the number
-it has then, and is marked as not whole; SZOHT's is always whole.
-The variants of SAGA begin with what was good for SAGA; with n = 1 all methods but FGZOHT only try what was good for
-that: most of them are the same then.
+A run stops when it cannot win any more: when it diverges, or when it reaches 1.5 times the best expected running time
+of any method at the last tolerance. A setting that falls behind the best in stage 2, or certainly will in stage 3,
+keeps the number that it has then, and is marked as not whole; SZOHT's settings are always whole.
+
+The variants of SAGA start from the settings that were good for SAGA. With n = 1, all methods except FGZOHT only try
+settings that were good for FGZOHT, because most of the methods are then the same.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ import zerothresh as zt
 
 SEEDS = 8
 METHODS = ("fgzoht", "szoht", "saga-szht", "sarah-szht", "vr-szht", "lsvrg-szht", "p-saga-szht", "pm-szht")
-SAGAS = METHODS[-3:]  # they look where SAGA was good
+SAGAS = METHODS[-3:]  # their search starts from SAGA's best settings
 GOALS = range(len(TOLERANCES))
 
 
@@ -46,18 +50,18 @@ class Setting:
     radius: float
 
     def eta(self, problem: Instance) -> float:
-        """The learning rate."""
+        """Return the learning rate for an instance."""
         return self.step * self.q / problem.d / curvature(problem)
 
     def trial(self, problem: Instance, method: str) -> dict[str, Any]:
-        """What the optimiser gets."""
+        """Return the arguments for the optimiser."""
         mu = self.radius * max(float(np.abs(problem.x_star).max()), 1e-3)
         chosen = {"eta": self.eta(problem), **_extra(method, problem.n)}
         return {"method": method, "options": chosen, "estimator": zt.Estimator(q=self.q, mu=mu)}
 
 
 def _extra(method: str, n: int) -> dict[str, Any]:
-    """Hyper-parameters that the paper fixes: m = n for its small problem and n/2 for others."""
+    """Return the hyper-parameters that the paper fixes: m = n for its small problem and n/2 for others."""
     if method in ("vr-szht", "sarah-szht"):
         return {"m": 10 if n <= 10 else n // 2}
     if method == "pm-szht":
@@ -69,7 +73,7 @@ _curvatures: dict[str, float] = {}
 
 
 def curvature(problem: Instance) -> float:
-    """The largest curvature of F at the start and at the optimum."""
+    """Return the largest curvature of F at the start and at the optimum."""
     name = f"{problem.name}-{mark(problem.objective)}"
     if name not in _curvatures:
         _curvatures[name] = max(_largest(problem.objective, x) for x in (problem.x0, problem.x_star))
@@ -78,7 +82,7 @@ def curvature(problem: Instance) -> float:
 
 def _largest(objective: Any, x: np.ndarray) -> float:
     objective = objective.whole if isinstance(objective, Minibatch) else objective
-    if isinstance(objective, Auc):  # it has none
+    if isinstance(objective, Auc):  # piecewise constant: it has no curvature
         return 1.0
     if hasattr(getattr(objective, "loss", None), "delta"):
         objective = Linear(objective.X, objective.y, type(objective.loss)(), objective.lam)
@@ -95,18 +99,21 @@ def _largest(objective: Any, x: np.ndarray) -> float:
 
 @dataclass
 class Tried:
-    """A setting with its runs."""
+    """A setting with the runs that tried it."""
 
     setting: Setting
     runs: list[Hits]
 
     def rank(self, place: int) -> tuple[float, float]:
-        """To sort by: the expected running time, then how near the runs came."""
+        """Return the sort key: the expected running time, then the mean logarithm of the smallest gaps."""
         return ert(self.runs, place), sum(log(max(h.gap, 1e-12)) for h in self.runs) / len(self.runs)
 
 
 class Race:
-    """A method's search on a problem; ``bars`` are the best expected running times so far."""
+    """The search for a method's best settings on a problem.
+
+    ``bars`` are the best expected running times so far of any method, one per tolerance.
+    """
 
     def __init__(
         self, name: str, method: str, bars: list[float], hits: list[float], hints: list[Setting], seeds: int
@@ -115,10 +122,10 @@ class Race:
         self.problem = make(name, 0)
         self.own = [inf] * len(TOLERANCES)
         self.made = 0
-        self.hits = list(hits)  # calls until a hit of the best settings
+        self.hits = list(hits)  # calls that the best settings needed to reach each tolerance
 
     def ladder(self) -> list[Setting]:
-        """Where the search begins."""
+        """Return the settings that the search starts with."""
         p = self.problem
         if p.n == 1 and self.method != "fgzoht":
             steps = (1.0,) if self.method not in ("vr-szht", "sarah-szht") else (1 / 3, 1.0)
@@ -137,24 +144,24 @@ class Race:
         return [Setting(q, step, radius) for q in sizes for radius in radii for step in steps]
 
     def trial(self, setting: Setting, seed: int, **limits: Any) -> Hits:
-        """One run."""
+        """Make one run of a setting."""
         problem = make(self.name, seed)
         self.made += 1
         return run(problem, seed=seed, **setting.trial(problem, self.method), **limits)
 
     def cap(self, share: float, times: float) -> float:
-        """Calls that show enough of a run: a share of the budget, or less if the best ones hit much earlier."""
+        """Return the calls after which a run is cut: a share of the budget, or less if the best runs succeed early."""
         late = max(self.hits) if max(self.hits) < inf else max([h for h in self.hits if h < inf], default=inf) * 4
         return min(share * self.problem.budget, times * late, 1.5 * max(self.bars))
 
     def learn(self, tried: Tried, place: int) -> None:
-        """Note when good runs hit."""
+        """Record after how many calls the successful runs of a setting reached a tolerance."""
         calls = sorted(h.either[place] for h in tried.runs if h.either[place] < inf)
         if calls:
             self.hits[place] = min(self.hits[place], calls[len(calls) // 2])
 
     def best(self, tried: dict[Setting, Tried], count: int) -> dict[Setting, list[int]]:
-        """The best few for each tolerance, with the tolerances that they are good for."""
+        """Return the best few settings for each tolerance, with the tolerances that they are good for."""
         chosen: dict[Setting, list[int]] = {}
         for place in GOALS:
             for one in self._ranked(tried, place)[:count]:
@@ -162,7 +169,7 @@ class Race:
         return chosen
 
     def first(self) -> dict[Setting, Tried]:
-        """The ladders, which grow at the ends."""
+        """Run stage 1: ladders of learning rates, which grow at their ends."""
         known: dict[Setting, Tried] = {}
         waiting, grown = self.ladder(), 0
         while waiting:
@@ -188,7 +195,7 @@ class Race:
         return known
 
     def search(self) -> dict[str, Any]:
-        """All three steps; what is kept."""
+        """Run all three stages and return the record for the cache."""
         start = time.perf_counter()
         second: dict[Setting, Tried] = {}
         for setting, goals in self.best(self.first(), 3).items():
@@ -212,7 +219,7 @@ class Race:
         return sorted(tried.values(), key=lambda one: one.rank(place))
 
     def final(self, one: Tried, place: int) -> dict[str, Any]:
-        """A setting with all seeds at one tolerance, unless it is or gets clear that it cannot win."""
+        """Run a setting with all seeds at one tolerance, unless it is or becomes clear that it cannot win."""
         value, runs = ert(one.runs, place), one.runs
         limit = 1.5 * (self.own[place] if self.method == "szoht" else min(self.bars[place], self.own[place]))
         whole = value < inf and value <= 1.5 * limit
@@ -222,7 +229,7 @@ class Race:
                 runs.append(self.trial(one.setting, seed, goals=(place,), cap=limit * (self.seeds - misses) - spent))
                 spent += min(runs[-1].either[place], self.problem.budget)
                 misses += runs[-1].either[place] == inf
-                if spent > limit * (self.seeds - misses):  # were all others hits at no cost
+                if spent > limit * (self.seeds - misses):  # even if all remaining seeds succeeded at no cost
                     whole = False
                     break
             value = ert(runs, place)
@@ -251,12 +258,12 @@ class Race:
 
 
 def path_of(name: str, method: str) -> Path:
-    """Where a method's best on a problem is kept."""
+    """Return the cache file of a method's best settings on a problem."""
     return CACHE / "paper" / full_name(name) / f"{method}.json"
 
 
-def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = print) -> dict[str, dict[str, Any]]:
-    """What each method of the paper does on a problem: from the cache, or searched for now."""
+def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, report: Any = print) -> dict[str, dict[str, Any]]:
+    """Return the best settings of each of the paper's methods on a problem, from the cache or searched for now."""
     bars, hits, hints, results = [inf] * len(TOLERANCES), [inf] * len(TOLERANCES), [], {}
     for method in METHODS:
         path = path_of(name, method)
@@ -264,7 +271,7 @@ def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = p
         if kept is None or kept["seeds"] < seeds:
             kept = Race(name, method, bars, hits, hints, seeds).search()
             keep(path, kept)
-            say(f"{name:22s} {method:12s} {kept['seconds']:6.1f} s {kept['runs']:4d} runs  " + _brief(kept))
+            report(f"{name:22s} {method:12s} {kept['seconds']:6.1f} s {kept['runs']:4d} runs  " + _brief(kept))
         results[method] = kept
         for place, tolerance in enumerate(TOLERANCES):
             for one in kept["final"]:
@@ -277,13 +284,13 @@ def baseline(name: str, seeds: int = SEEDS, *, again: bool = False, say: Any = p
 
 
 def kept(name: str) -> dict[str, dict[str, Any]]:
-    """What the cache has of a problem."""
+    """Return the cached settings of each method on a problem."""
     paths = {method: path_of(name, method) for method in METHODS}
     return {method: json.loads(path.read_text()) for method, path in paths.items() if path.exists()}
 
 
 def best_of(kept: dict[str, Any], tolerance: float, *, whole: bool = True) -> dict[str, Any] | None:
-    """A method's best at a tolerance, of those with all seeds."""
+    """Return a method's best setting at a tolerance, among those that were run with all seeds."""
     fit = [one for one in kept["final"] if one["tolerance"] == tolerance and (one["whole"] or not whole)]
     return min(fit, key=lambda one: one["ert"], default=None)
 

@@ -1,10 +1,10 @@
-"""How noisy is a step? E||g - grad F||^2 near the anchor, for each way to share directions.
+"""Measure how noisy a step is: E||g - grad F||^2 near the anchor, for each way of sharing directions.
 
     python benchmarks/variance.py [draws]
 
-n = 10, d = 100, q = 10: the paper's ridge problem, at a random sparse anchor, theta one small step
-away. Each row is the mean over draws of the step direction g that the method itself takes (k = d, so
-that H_k is the identity and g can be read off), with its standard error.
+The problem is the paper's ridge problem with n = 10, d = 100 and q = 10, at a random sparse anchor, with theta one
+small step away. Each row is the mean over draws of the error of the step direction g that the method itself takes, with
+its standard error. With k = d, H_k is the identity and g can be read off the step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ N, D, Q, MU = 10, 100, 10, 1e-4
 
 
 def errors(method: Any, estimator: zt.Estimator, draws: int) -> np.ndarray:
-    """||g - grad F(theta)||^2 of the step after the anchor, for many seeds."""
+    """Return ||g - grad F(theta)||^2 of the step after the anchor, an array with one entry per seed."""
     problem = zt.problems.ridge(n=N, d=D, seed=0)
     rng = np.random.default_rng(1)
     anchor = np.zeros(D)
@@ -32,10 +32,10 @@ def errors(method: Any, estimator: zt.Estimator, draws: int) -> np.ndarray:
     out = np.empty(draws)
     for seed in range(draws):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # k = d: nothing is thresholded, on purpose
+            warnings.simplefilter("ignore")  # the library warns that k = d thresholds nothing, which is intended here
             opt = zt.Optimizer(anchor, D, n=N, budget=10**9, method=method, estimator=estimator, seed=seed)
         search = begin(opt.task)
-        if hasattr(search.state, "anchor"):  # VR: the anchor's own round
+        if hasattr(search.state, "anchor"):  # VR-SZHT begins with a round at the anchor
             plan = plan_of(opt.task, next_probes(opt.task, search), search.round)
             search = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))
         search = search._replace(state=replace(search.state, theta=theta))
@@ -47,7 +47,7 @@ def errors(method: Any, estimator: zt.Estimator, draws: int) -> np.ndarray:
 
 
 def table(draws: int) -> dict[str, tuple[float, float]]:
-    """Mean and standard error by name."""
+    """Return mean and standard error by name."""
     rows = {}
     for family in ("sphere", "orthogonal"):
         plain = zt.Estimator(q=Q, mu=MU, directions=family, common=False)
@@ -56,9 +56,9 @@ def table(draws: int) -> dict[str, tuple[float, float]]:
             ("SZOHT", zt.SZOHT(eta=1.0), plain),
             ("VR, independent", zt.VRSZHT(eta=1.0), replace(plain, shared=False)),
             ("VR, shared", zt.VRSZHT(eta=1.0), plain),
-            ("VR, shared, one block a round", zt.VRSZHT(eta=1.0), one_block),
+            ("VR, shared, one block per round", zt.VRSZHT(eta=1.0), one_block),
             ("FGZOHT", zt.FGZOHT(eta=1.0), plain),
-            ("FGZOHT, one block a round", zt.FGZOHT(eta=1.0), one_block),
+            ("FGZOHT, one block per round", zt.FGZOHT(eta=1.0), one_block),
         ]:
             found = errors(method, estimator, draws)
             rows[f"{family}: {name}"] = (float(found.mean()), float(found.std(ddof=1) / np.sqrt(draws)))
@@ -73,11 +73,13 @@ def main() -> None:
     rows = table(draws)
     plain = rows["sphere: SZOHT"][0]
     print(f"E||g - grad F||^2 near the anchor; n = {N}, d = {D}, q = {Q}, {draws} draws")
-    print(f"{'':44s} {'mean':>10s} {'+-':>8s} {'SZOHT / it':>11s}")
+    print(f"{'':44s} {'mean':>10s} {'+-':>8s} {'SZOHT/this':>11s}")
     for name, (mean, error) in rows.items():
         print(f"{name:44s} {mean:10.4g} {error:8.2g} {plain / mean:11.4g}")
-    print(f"ratio SZOHT / VR shared (sphere): {plain / rows['sphere: VR, shared'][0]:.2f}, wanted: at least 5")
-    print(f"ratio VR independent / SZOHT (sphere): {rows['sphere: VR, independent'][0] / plain:.2f}, wanted: above 1")
+    print(f"ratio SZOHT / VR shared (sphere): {plain / rows['sphere: VR, shared'][0]:.2f} (should be at least 5)")
+    print(
+        f"ratio VR independent / SZOHT (sphere): {rows['sphere: VR, independent'][0] / plain:.2f} (should be above 1)"
+    )
 
 
 if __name__ == "__main__":
