@@ -35,8 +35,8 @@ import numpy as np
 
 import zerothresh as zt
 from zerothresh.attack import FewPixel, Universal, wrap
-from zerothresh.attack.images import stack_images
 from zerothresh.attack.corner_moves import Places, subsets
+from zerothresh.attack.images import stack_images
 from zerothresh.comparison.summary import difference, mean
 from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS
 from zerothresh.reproduce.cifar.experiment import ETAS, FIGURE, PAPER, M, small_net
@@ -49,27 +49,37 @@ RANDOM_CHANNELS = "random search, 60 channels"
 
 
 TEN = "## The paper's ten images of a class"
-MANY = """## All test images of a class that the net gets right
+MANY = """## All test images of a class that the net classifies correctly
 
-About 800 images, one perturbation for all. Only these queries are counted; learning rates are those for the ten images.
-The last but one column is the share of 1,000 training images of the class, right as they are, that it fools too."""
+These are about 800 images, with one perturbation for all of them. Only these queries are counted, and the learning
+rates are those for the ten images. "On unseen images" is the share of 1,000 training images of the class, classified
+correctly before the attack, that the perturbation also fools."""
 
-PAGE = """# Few-pixel attacks: who is first
+PAGE = """# Benchmark of few-pixel attacks
 
-Made by `benchmarks/attack.py`; nothing here is written by hand but these lines.
+This page is made by `benchmarks/attack.py`. Only the text is written by hand, not the tables.
 
-Success rates on the paper's images of four classes that the net gets right, at equal queries, with at most 60 of 3,072
-numbers other than 0 for all, which is 20 whole pixels. `small` is the net that comes with the package, `resnet8` the
-ResNet-8 of `benchmarks/resnet8.py`. The paper's methods have their learning rate chosen from its grid for each class,
-net and budget, by two other seeds (for 60,000 queries, at 6,000); these calls are not counted. "All classes" is the
-mean over the four, with a 95 % interval over seeds; the last column is the mean difference to `best`, seed for seed,
-with its interval.
+## How to read the tables
 
-What to keep in mind. The settings of `best` were chosen on these nets with random test images of all ten classes, not
-with the paper's. "Runs a class" tells how many seeds there are: at 60,000 queries few for the slow ones. Random search
-swaps one pixel at a time, Sparse-RS more at first, by its published schedule. An attack that has
-fooled all images stops: "queries used" tells after how many, on average and as a multiple of those of `best` (a
-geometric mean). Two attacks that both fool everything cannot be told apart by their rates, and the table says so.
+- The rates are success rates on the paper's images of four classes that the net classifies correctly, at equal numbers
+  of queries.
+- Every attack may change at most 60 of 3,072 numbers, as many as 20 whole pixels have.
+- `small` is the net that comes with the package. `resnet8` is the ResNet-8 of `benchmarks/resnet8.py`.
+- The paper's methods have their learning rate chosen from the paper's grid for each class, net and budget, by two other
+  seeds (for 60,000 queries, at 6,000). The queries of that choice are not counted.
+- "All classes" is the mean over the four classes, with a 95 % interval over seeds.
+- "Queries used" is the mean number of queries after which the attack stopped. An attack that has fooled all images
+  stops. The factor after it is a multiple of the queries of `best` (a geometric mean, with its interval).
+- "Best minus this" is the mean difference between the rate of `best` and that of the attack, over pairs of runs with
+  the same seed, with its interval.
+
+## What to keep in mind
+
+- The settings of `best` were chosen on these nets with random test images of all ten classes, not with the paper's
+  images.
+- "Runs per class" is the number of seeds. At 60,000 queries there are few seeds for the slow attacks.
+- Random search swaps one pixel at a time. Sparse-RS swaps more of them at first, by its published schedule.
+- If two attacks both fool all images, their rates cannot show a difference, and the table says so.
 
 {tables}"""
 
@@ -247,9 +257,9 @@ def done(runs: Any) -> Any:
 def lines_of(net: str, found: Found) -> list[str]:
     """The table of a net in Markdown."""
     many = any(np.isfinite(runs[:, :, 3]).any() for runs in found.values())
-    last = "on images not seen" if many else "queries used"
+    last = "on unseen images" if many else "queries used"
     names = [f"{name}" for name in PAPER_IDS]
-    header = ["net", "queries", "attack", "runs a class", *names, "all classes", "mean loss", last, "best less it"]
+    header = ["net", "queries", "attack", "runs per class", *names, "all classes", "mean loss", last, "best minus this"]
     out = [f"| {' | '.join(header)} |", "|" + "---|" * len(header)]
     for (budget, label), runs in found.items():
         best = found.get((budget, BEST))
@@ -288,13 +298,13 @@ def _gap(best: Any, other: Any) -> str:
     if len(best) < 2:
         return f"{float(np.mean(best - other)):+.3f}, one run"
     gap = difference(best, other)
-    said = "ahead" if gap.low > 0 else "behind" if gap.high < 0 else "**not apart**"
+    said = "ahead" if gap.low > 0 else "behind" if gap.high < 0 else "**no clear difference**"
     return f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] {said}"
 
 
 def together(every: list[Found]) -> list[str]:
     """The difference of best to each other attack, seed for seed, over all classes of all nets."""
-    out = ["| queries | attack | seeds | success rate | best less it |", "|---|---|---|---|---|"]
+    out = ["| queries | attack | seeds | success rate | best minus this |", "|---|---|---|---|---|"]
     for budget, label in every[0]:
         parts = [(found.get((budget, label)), found.get((budget, BEST))) for found in every]
         if label == BEST or any(one is None or best is None for one, best in parts):
