@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from zerothresh.basics import check
 from zerothresh.constraint.threshold import Constraint
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import make, name_of
+from zerothresh.rounds.advance import first_step
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.search import first_step
+from zerothresh.rounds.method import chooses_steps
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import key_of, seed_of
 
@@ -65,7 +65,7 @@ def make_task(
     include: Any,
     exclude: Any,
     groups: Any,
-    planned: int | None = None,
+    first_budget: int | None = None,
 ) -> Task:
     """Check all arguments, and put the start into the feasible set."""
     k = check.count("k", k, what=" (non-zero coordinates)")
@@ -83,8 +83,7 @@ def make_task(
     if constraint.plain and k == d:
         warnings.warn(f"k = d = {d}: all coordinates may be non-zero, so nothing is thresholded", stacklevel=4)
     theta0 = _feasible(x0, d, k, constraint)
-    program = isinstance(made, Program)  # chooses its own difference steps
-    if chosen or not program:
+    if chosen or not chooses_steps(made):
         estimator.check_start(theta0)
     number = seed_of(seed)
     task = Task(
@@ -98,7 +97,7 @@ def make_task(
         seed=number,
         key=key_of(number),
         chosen=chosen,
-        planned=planned,
+        first_budget=first_budget,
     )
     with np.errstate(all="ignore"):
         step, price = first_step(task, prices)
@@ -114,7 +113,7 @@ def make_task(
         raise ValueError(
             f"budget = {budget} is too small: the first step of {name_of(made)} needs {step} calls{kept}; "
             f"take a budget of at least {step + task.reserve}"
-            + ("" if program else f", or fewer directions than q = {estimator.q}")
+            + ("" if chooses_steps(made) else f", or fewer directions than q = {estimator.q}")
         )
     return task
 

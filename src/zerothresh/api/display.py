@@ -70,11 +70,11 @@ def _bar() -> Any:
 
 
 def _fields(optimizer: Optimizer) -> dict[str, str]:
-    search = optimizer.search
-    if search.best_fun is not None:
-        best = f"F {search.best_fun:.5g}"
-    elif search.recent is not None:
-        best = f"F ~{search.recent:.4g}"  # a running mean of component values
+    standing = optimizer.session.standing
+    if standing.best_fun is not None:
+        best = f"F {standing.best_fun:.5g}"
+    elif standing.recent is not None:
+        best = f"F ~{standing.recent:.4g}"  # a running mean of component values
     else:
         best = "F ?"
-    return {"best": best, "nht": str(search.nht), "changes": str(max(0, max(0, optimizer.trace.support_changes)))}
+    return {"best": best, "nht": str(standing.nht), "changes": str(max(0, max(0, optimizer.trace.support_changes)))}

@@ -171,6 +171,14 @@ class Constraint:
         out.flags.writeable = False
         return out
 
+    def clip(self, x: Array) -> Array:
+        """Return the nearest point within the bounds, read-only; `Diverged` if x is not finite."""
+        if not np.isfinite(x).all():
+            raise Diverged
+        x = x if self.box is None else np.clip(x, self.box.low, self.box.high)
+        x.flags.writeable = False
+        return x
+
     def _project(self, v: Array) -> Array:
         """Project under bounds, groups, or included or excluded coordinates."""
         if not np.isfinite(v).all():
@@ -194,11 +202,17 @@ class HardThreshold:
     def __init__(self, constraint: Constraint) -> None:
         self.constraint = constraint
         self._project = constraint.project
-        self.count = 0
+        self.count = 0  # uses of H_k: the paper's #NHT
+        self.bounded = 0  # uses of `within_bounds`
 
     def __call__(self, v: Array) -> Array:
         self.count += 1
         return self._project(v)
+
+    def within_bounds(self, x: Array) -> Array:
+        """Return the nearest point within the bounds, whatever its support: the step of a method without H_k."""
+        self.bounded += 1
+        return self.constraint.clip(x)
 
 
 def _box(d: int, bounds: Any) -> Box | None:

@@ -80,6 +80,7 @@ class Evaluator(Protocol):
     """
 
     outstanding: int
+    parallel: bool
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate row ranges of a plan.

@@ -37,6 +37,7 @@ class OnExecutor:
         self.objective, self.chunk = objective, chunk if objective.vectorized else 1
         self.executor, self.width, self.own, self.timeout = executor, width, own, timeout
         self.outstanding = 0
+        self.parallel = True
         self._halted = False
         self._running: dict[Future[Any], tuple[Plan, int, int, float]] = {}
 

@@ -22,6 +22,7 @@ class Serial:
     def __init__(self, objective: Objective, chunk: int) -> None:
         self.objective, self.chunk = objective, chunk
         self.outstanding = 0
+        self.parallel = False
         self._halted = False
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:

@@ -1,4 +1,4 @@
-"""What a method is: hyper-parameters and three pure functions."""
+"""What a method is: hyper-parameters and three pure functions, or a search of its own."""
 
 from __future__ import annotations
 
@@ -17,25 +17,40 @@ class State(Protocol):
 
     @property
     def theta(self) -> Array:
-        """The current iterate."""
+        """The current iterate, (d,)."""
 
 
 class Method(Protocol):
-    """A frozen dataclass of hyper-parameters with three pure functions."""
+    """A frozen dataclass of hyper-parameters with three pure functions.
+
+    A method whose logic has many phases may instead be one generator function: see `zerothresh.Program`.
+    """
 
     def init(self, theta: Array) -> Any:
-        """The state before the first round."""
+        """Return the state before the first round, at the start ``theta`` of shape (d,)."""
 
-    def plan(self, state: Any, n: int, rng: Stream) -> Probes:
-        """What has to be known next: gradients or values of which components, at which points."""
+    def plan(self, state: Any, n: int, rng: Stream) -> Probes | None:
+        """Return what has to be known next: gradients or values of which components, at which points.
+
+        None ends the run: the method has nothing more to ask.
+        """
 
     def update(self, state: Any, answers: Answers, H: HardThreshold) -> Any:
-        """The next state. ``H`` is the hard thresholding H_k; each use counts as one #NHT."""
+        """Return the next state. ``H`` is the hard thresholding H_k; each use counts as one #NHT."""
 
 
 def is_sparse(method: Any) -> bool:
-    """Whether a method's iterates keep the l0 constraint; one that does not says ``sparse = False``."""
+    """Return whether a method's iterates keep the l0 constraint; one that does not says ``sparse = False``."""
     return bool(getattr(method, "sparse", True))
+
+
+def chooses_steps(method: Any) -> bool:
+    """Return whether a method chooses its own difference steps and fits itself into the budget.
+
+    Such a method says ``chooses_steps = True``. The estimator's mu need not suit the problem then, and only the
+    first round has to fit into the budget.
+    """
+    return bool(getattr(method, "chooses_steps", False))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,48 +1,34 @@
-"""The points that have to be queried for what a method wants to know."""
+"""The queries of one round: which components are asked for at which points."""
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.bounds import Box
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.requests import Probes
-from zerothresh.sampling.directions import Block, draw
-from zerothresh.sampling.philox import DIRECTIONS, TAG_LIMIT
-
-
-class Buffers:
-    """Large arrays for points, used again once nobody holds them: fresh memory costs more than filling it."""
-
-    def __init__(self) -> None:
-        self._held: list[Array] = []
-
-    def empty(self, rows: int, d: int) -> Array:
-        """An array of this shape, with anything in it."""
-        if rows * d < _LARGE:
-            return np.empty((rows, d))
-        for array in self._held:
-            # held by this list, by the loop and by the question itself: no plan, batch or view of a user's
-            if array.shape == (rows, d) and sys.getrefcount(array) == 3:
-                array.flags.writeable = True
-                return array
-        array = np.empty((rows, d))
-        self._held = [*self._held[-1:], array]
-        return array
-
-
-_LARGE = 1 << 17  # numbers from which an array is worth keeping
+from zerothresh.rounds.frame import Frame
+from zerothresh.rounds.requests import Probes, Request
+from zerothresh.rounds.workspace import Workspace
 
 
 class Plan:
-    """The queries of one round: a function of the probes, the estimator, the key and the round.
+    """The queries of one round, a function of the probes, the estimator, the key and the round.
 
-    Rows are ordered by request: for each point, for each component, f_i(theta) and then
-    f_i(theta + mu u_1) .. f_i(theta + mu u_q) (central: all + and then all -); plain values last.
+    The rows of the requests follow one another in the order of ``probes.requests``; within a request its own
+    class decides.
+
+    Arguments
+    ---------
+    probes: Probes, what the method wants to know.
+    estimator: Estimator of the run; the probes may change it for this round.
+    d: int, the dimension.
+    key, round: int, from which the directions are drawn.
+    box: Box, default None: the bounds that all points keep.
+    workspace: Workspace of the run, default None: one for this round alone.
     """
+
+    __slots__ = ("_components", "_ends", "calls", "frame", "probes")
 
     def __init__(
         self,
@@ -53,148 +39,70 @@ class Plan:
         key: int,
         round: int,
         box: Box | None = None,
-        buffers: Buffers | None = None,
+        workspace: Workspace | None = None,
     ) -> None:
-        self.probes, self.estimator, self.d = probes, probes.estimator(estimator), d
-        self.key, self.round, self.box, self._buffers = key, round, box, buffers
-        self.calls = probes.calls(estimator)
+        own = probes.estimator(estimator)
+        self.probes = probes
+        self.frame = Frame(own, d, key=key, round=round, box=box, workspace=workspace)
+        self._ends: list[int] = []  # the row behind the last one of each request
+        self.calls = 0
+        for request in probes.requests:
+            self.calls += request.calls(own)
+            self._ends.append(self.calls)
         self._components: Indices | None = None
-        self._group: tuple[tuple[int, int], Array] | None = None
-        self._blocks: dict[int, Block] = {}
+
+    @property
+    def d(self) -> int:
+        """The dimension."""
+        return self.frame.d
+
+    @property
+    def round(self) -> int:
+        """The number of the round."""
+        return self.frame.round
+
+    @property
+    def estimator(self) -> Estimator:
+        """The estimator of this round."""
+        return self.frame.estimator
 
     @property
     def components(self) -> Indices:
-        """The component of each row."""
+        """The component of each row, (calls,)."""
         if self._components is None:
-            self._components = self._expand()
+            parts = [request.row_components(self.frame) for request in self.probes.requests]
+            self._components = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty(0, np.int64)])
         return self._components
 
-    def _expand(self) -> Indices:
-        probes = self.probes
-        gradients = np.repeat(probes.components, self.estimator.calls)
-        if len(probes.points) != 1:
-            gradients = np.tile(gradients, len(probes.points))
-        parts = [gradients] if gradients.size else []
-        if probes.value_points:
-            parts.append(np.tile(probes.value_components, len(probes.value_points)))
-        if probes.moves is not None:
-            parts.append(np.repeat(probes.moves.components, probes.moves.count))
-        if probes.pairs is not None:
-            parts.append(probes.pair_components)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts or [gradients])
-
-    def tag(self, point: int, component: int) -> int:
-        """Which direction block of the round a request uses."""
-        estimator, tag = self.estimator, 0
-        if not estimator.common:
-            tag = component
-        if not estimator.shared:
-            tag += point * (1 if estimator.common else len(self.probes.components))
-        return tag
-
-    def block(self, tag: int) -> Block:
-        """A direction block of this round, kept while the round is open."""
-        block = self._blocks.get(tag)
-        if block is None:
-            if len(self._blocks) >= 4:  # independent directions a component: keep memory bounded
-                self._blocks.clear()
-            block = self._blocks[tag] = self.recall(self.round, tag)
-        return block
-
-    def held(self, tag: int) -> Block | None:
-        """A block of this round if it is at hand."""
-        return self._blocks.get(tag)
-
-    def recall(self, round: int, tag: int) -> Block:
-        """A direction block of any round."""
-        if tag >= TAG_LIMIT:
-            raise ValueError(f"a round can have at most {TAG_LIMIT} direction blocks, and this one needs more")
-        e = self.estimator
-        size = e.support_size(self.d)
-        return draw(e.directions, e.q, self.d, size, key=self.key, round=round, tag=(DIRECTIONS << 24) + tag)
-
-    def _request(self, point: int, tag: int) -> Array:
-        """The points of one estimate, (calls, d)."""
-        if self._group is not None and self._group[0] == (point, tag):
-            return self._group[1]
-        e, theta, block = self.estimator, self.probes.points[point], self.block(tag)
-        points = np.empty((e.calls, self.d)) if self._buffers is None else self._buffers.empty(e.calls, self.d)
-        if e.difference == "forward":
-            points[0] = theta
-            block.displace(theta, e.mu, points[1:])
-        else:
-            block.displace(theta, e.mu, points[: e.q])
-            block.displace(theta, -e.mu, points[e.q :])
-        if self.box is not None:
-            points = self.box.inside(theta, points)
-        points.flags.writeable = False
-        self._group = (point, tag), points
-        return points
-
     def points(self, start: int = 0, stop: int | None = None) -> Array:
-        """The points of rows start .. stop - 1, read-only."""
+        """Return the points of rows start .. stop - 1, (stop - start, d), read-only."""
         stop = self.calls if stop is None else min(stop, self.calls)
-        probes, calls, count = self.probes, self.estimator.calls, len(self.probes.components)
-        if start == 0 and stop == calls == self.calls and count == 1:  # one estimate is all
-            return self._request(0, self.tag(0, 0))
-        last = calls * count * len(probes.points)  # where plain values begin
         pieces: list[Array] = []
-        row = start
-        while row < min(stop, last):
-            request, offset = divmod(row, calls)
-            point, component = divmod(request, count)
-            tag = self.tag(point, component)
-            group = self._request(point, tag)
-            if offset == 0 and self.estimator.common:  # all components share these points
-                whole = min((stop - row) // calls, count - component)
-                if whole > 1:
-                    pieces.append(np.broadcast_to(group, (whole, *group.shape)).reshape(-1, self.d))
-                    row += whole * calls
-                    continue
-            piece = group[offset : min(calls, offset + stop - row)]
-            pieces.append(piece)
-            row += len(piece)
-        values = last + len(probes.value_points) * len(probes.value_components)  # where moves begin
-        row = max(row, last)
-        while row < min(stop, values):
-            pieces.append(probes.value_points[(row - last) // len(probes.value_components)][None])
-            row += 1
-        if row < stop:
-            pieces += self._others(row - values, stop - values)
+        begin = 0
+        for request, end in zip(self.probes.requests, self._ends, strict=True):
+            if start < end and begin < stop:
+                pieces += request.pieces(max(start, begin) - begin, min(stop, end) - begin, self.frame)
+            begin = end
         points = pieces[0] if len(pieces) == 1 else np.concatenate(pieces or [np.empty((0, self.d))])
         points.flags.writeable = False
         return points
 
-    def _others(self, start: int, stop: int) -> list[Array]:
-        """The points of moves and pairs, as rows start .. stop - 1 of these."""
-        pieces, moves, row = list[Array](), self.probes.moves, start
-        end = 0 if moves is None else moves.count * len(moves.components)
-        while moves is not None and row < min(stop, end):
-            first = row % moves.count
-            last = min(moves.count, first + min(stop, end) - row)
-            if first == 0 and last == moves.count:  # all components share these points
-                whole = (min(stop, end) - row) // moves.count
-                group = moves.points(0, moves.count, self.box)
-                pieces.append(np.broadcast_to(group, (whole, *group.shape)).reshape(-1, self.d))
-                row += whole * moves.count
-                continue
-            pieces.append(moves.points(first, last, self.box))
-            row += last - first
-        if row < stop and self.probes.pairs is not None:
-            pairs = self.probes.pairs[row - end : stop - end]
-            pieces.append(pairs if self.box is None else np.clip(pairs, self.box.low, self.box.high))
-        return pieces
-
     def point(self, row: int) -> Array:
-        """The point of one row, read-only."""
-        probes, calls, count = self.probes, self.estimator.calls, len(self.probes.components)
-        last = calls * count * len(probes.points)
-        if row >= last + len(probes.value_points) * len(probes.value_components):
-            one: Array = self.points(row, row + 1)[0]
-            return one
-        if row >= last:
-            return probes.value_points[(row - last) // len(probes.value_components)]
-        request, offset = divmod(row, calls)
-        point, component = divmod(request, count)
-        out: Array = self._request(point, self.tag(point, component))[offset]
-        return out
+        """Return the point of one row, read-only."""
+        request, begin = self._request_of(row)
+        return request.point(row - begin, self.frame)
+
+    def _request_of(self, row: int) -> tuple[Request, int]:
+        """Return the request that a row belongs to, and its first row."""
+        begin = 0
+        for request, end in zip(self.probes.requests, self._ends, strict=True):
+            if row < end:
+                return request, begin
+            begin = end
+        raise IndexError(f"row {row} of a round of {self.calls} calls")
+
+    def shares(self, values: Array) -> list[Array]:
+        """Cut the values of all rows into those of each request."""
+        if len(self._ends) == 1:
+            return [values]
+        return np.split(values, self._ends[:-1])

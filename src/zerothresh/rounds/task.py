@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.method import Method, is_sparse
-from zerothresh.rounds.plan import Buffers
+from zerothresh.rounds.method import is_sparse
+from zerothresh.rounds.plan import Plan
+from zerothresh.rounds.requests import Probes
+from zerothresh.rounds.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class Task:
-    """What stays the same during a run."""
+    """The problem as the engine sees it, the method, and the limits."""
 
-    theta0: Array
-    n: int
-    method: Method
+    theta0: Array  # the start, (d,), feasible and read-only
+    n: int  # components
+    method: Any
     estimator: Estimator
     constraint: Constraint
-    budget: int
-    reserve: int  # calls kept for F at the result
+    budget: int  # the most calls of f_i
+    reserve: int  # calls that are kept for F at the result
     seed: int
-    key: int
+    key: int  # of the random numbers, from the seed
     chosen: bool = True  # whether the user chose the estimator
-    planned: int | None = None  # the budget that the run began with, if it is another
-    buffers: Buffers = field(default_factory=Buffers, repr=False, compare=False)
+    first_budget: int | None = None  # the budget that the run began with, if it has been raised since
+    workspace: Workspace = field(default_factory=Workspace, repr=False, compare=False)
 
     @property
     def d(self) -> int:
         """The dimension."""
         return self.theta0.size
 
-    def holds(self, x: Array) -> bool:
-        """Whether x may be the result; of a method without the l0 constraint, bounds alone are asked."""
+    def allows(self, x: Array) -> bool:
+        """Return whether x may be the result; a method without the l0 constraint need only keep the bounds."""
         return self.constraint.holds(x) if is_sparse(self.method) else self.constraint.within_bounds(x)
+
+    def plan(self, probes: Probes, round: int) -> Plan:
+        """Return the queries that answer the probes of a round."""
+        box = self.constraint.box
+        return Plan(probes, self.estimator, self.d, key=self.key, round=round, box=box, workspace=self.workspace)

@@ -1,4 +1,7 @@
-"""The keeper of a run: writes what an optimiser learns into its run folder, and gives it back."""
+"""The recorder of a run: writes what a session learns into its run folder, and gives it back.
+
+It wraps a session from outside (`zerothresh.session.recorded`): the session knows nothing of folders.
+"""
 
 from __future__ import annotations
 
@@ -7,213 +10,231 @@ import warnings
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Diverged
 from zerothresh.evaluate.base import Failure
-from zerothresh.rounds.search import Search, advance, next_probes, plan_of
-from zerothresh.runs import FailureLine, Run, RunError, ValueLine, identity_of
+from zerothresh.rounds.advance import Standing, advance
+from zerothresh.rounds.states import Arrays, StateError
+from zerothresh.rounds.task import Task
+from zerothresh.runs.errors import RunError
+from zerothresh.runs.folder import Run
+from zerothresh.runs.identity import identity_of
+from zerothresh.runs.journal import FailureLine, ValueLine
 from zerothresh.runs.paths import open_plain
-from zerothresh.runs.snapshot import flatten, restore
-from zerothresh.session.batch import OpenRound
+from zerothresh.session.session import Session
 from zerothresh.session.status import MonitorFailed, Status
 
-if TYPE_CHECKING:
-    from zerothresh.api.optimizer import Optimizer
-
-Array = NDArray[np.float64]
-
-_COUNTS = ("round", "nfev", "nht", "nit")
-_NUMBERS = ("fun", "best_fun", "recent")
+COUNTS = ("round", "nht", "nit")  # of a standing, as whole numbers in a snapshot
+NUMBERS = ("fun", "best_fun", "recent")  # of a standing, as numbers or null
+LARGEST_COUNT = 1 << 53  # beyond it a whole number in JSON may have been rounded
+LARGEST_TRIAL = 1 << 24  # calls of a round that is still tried out with zeros
+WITHOUT_SNAPSHOT = (Status.INTERRUPTED, Status.DIVERGED, Status.DISK)  # ends that are not between two rounds
 
 
-class Keeper:
-    """Between an optimiser and its folder."""
+class Recorder:
+    """The record of a session in a run folder.
 
-    def __init__(self, run: Run, optimizer: Optimizer, fingerprint: str | None) -> None:
+    Arguments
+    ---------
+    run: Run, the locked folder.
+    session: Session that has not been opened; if the folder has a snapshot, it is restored into the session.
+    fingerprint: str or None, what tells the user's function from another one.
+    """
+
+    def __init__(self, run: Run, session: Session, fingerprint: str | None) -> None:
         self._run = run
-        self._optimizer = weakref.proxy(optimizer)
         self._finalizer = weakref.finalize(self, run.close)
-        self._flushed_rows, self._flushed_bytes = 0, 0
-        self._ended = False
-        self._partly = False  # the run ended with a round partly told
-        self._changed = False  # something has been learnt since the folder was opened
-        state = optimizer.search.state
-        restore(state, flatten(state))  # a state that cannot be kept is refused before anything is paid for
-        recovered = run.recover(identity_of(optimizer.task, fingerprint), optimizer.task.budget)
+        self.trouble: OSError | None = None
+        self._flushed_rows, self._flushed_bytes = 0, 0  # of the trace, in its file
+        self._ended = False  # whether the end of the session has been dealt with
+        self._changed = False  # whether something has been learnt since the folder was opened
+        task, search = session.task, session.standing.search
+        try:
+            search.restored(search.arrays(), 0)  # a state that cannot be kept is refused before anything is paid for
+        except StateError as error:
+            raise RunError(str(error)) from None
+        recovered = run.recover(identity_of(task, fingerprint), task.budget)
         self._lines = recovered.lines
-        self._base = 0
+        self._base = 0  # the round of the snapshot
+        self._settled = 0  # the round at which a snapshot was last considered
         if recovered.meta is not None:
-            self._restore(optimizer, recovered.meta, recovered.arrays)
+            self._restore(session, recovered.meta, recovered.arrays)
 
     # Going on.
 
-    def _restore(self, optimizer: Optimizer, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Put a snapshot into the optimiser, after checking that it fits."""
-        task, folder = optimizer.task, self._run.folder
+    def _restore(self, session: Session, meta: dict[str, Any], arrays: Arrays) -> None:
+        """Put a snapshot into the session, after checking that it fits."""
+        task, folder = session.task, self._run.folder
         try:
-            if any(type(meta[name]) is not int or not 0 <= meta[name] < 1 << 53 for name in (*_COUNTS, "failed_calls")):
+            counts = [meta[name] for name in (*COUNTS, "nfev", "failed_calls")]
+            if any(type(count) is not int or not 0 <= count < LARGEST_COUNT for count in counts):
                 raise RunError("counts")
-            numbers = [meta[name] for name in (*_NUMBERS, "worst", "spent")]
+            numbers = [meta[name] for name in (*NUMBERS, "worst", "spent")]
             if any(number is not None and type(number) not in (int, float) for number in numbers):
                 raise RunError("numbers")
-            state = restore(optimizer.search.state, arrays)
+            search = session.standing.search.restored(arrays, meta["round"])
             best = arrays.get("best_x")
-            points = [state.theta] if best is None else [state.theta, best]
+            points = [search.incumbent.theta] if best is None else [search.incumbent.theta, best]
             if any(p.shape != (task.d,) or p.dtype != np.float64 or not np.isfinite(p).all() for p in points):
                 raise RunError("points")
-            counts = {name: meta[name] for name in _COUNTS}
-            search = Search(state=state, best_x=best, **counts, **{name: meta[name] for name in _NUMBERS})
-            self._try(task, search)
+            standing = Standing(search, best_x=best, **{name: meta[name] for name in (*COUNTS, *NUMBERS)})
+            self._try(task, standing)
             rows, size, changes = (int(meta["trace"][name]) for name in ("rows", "bytes", "changes"))
             self._cut_trace(rows, size)
             support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
         except (RunError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"a snapshot in {folder} does not fit this run ({error}): the folder is refused") from None
-        optimizer.search = search
-        optimizer.failed_calls, optimizer.worst = meta["failed_calls"], meta["worst"]
-        optimizer.final_round = int(meta["final_round"])
-        optimizer.spending.resume(None if meta["spent"] is None else float(meta["spent"]), optimizer.nfev)
-        optimizer.trace.resume(self._trace_path, size, rows, changes, support)
-        self._base = search.round
+        session.standing = standing
+        session.worst, session.final_round = meta["worst"], int(meta["final_round"])
+        spent = None if meta["spent"] is None else float(meta["spent"])
+        session.ledger.resume(meta["nfev"], meta["failed_calls"], spent)
+        session.trace.resume(self._trace_path, size, rows, changes, support)
+        self._base = standing.round
 
     @staticmethod
-    def _try(task: Any, search: Search) -> None:
-        """Go through a round with zeros: a state whose parts do not fit together fails here."""
+    def _try(task: Task, standing: Standing) -> None:
+        """Go through a round with zeros for values: a state whose parts do not fit together fails here."""
         try:
             with np.errstate(all="ignore"):
-                probes = next_probes(task, search)
+                probes = standing.search.request
                 if probes is not None:
-                    plan = plan_of(task, probes, search.round)
-                    if plan.calls < 1 << 24:
-                        advance(task, search, plan, np.zeros(plan.calls))
+                    plan = task.plan(probes, standing.round)
+                    if plan.calls < LARGEST_TRIAL:
+                        advance(task, standing, plan, np.zeros(plan.calls))
         except Diverged:
             pass
         except Exception as error:
             raise RunError(f"{type(error).__name__}: {error}") from None
 
-    @property
-    def replaying(self) -> bool:
-        """Whether values of the journal are still to come."""
-        return bool(self._lines)
-
-    def replay(self) -> None:
-        """Give the optimiser the values of the journal."""
-        optimizer = self._optimizer
+    def open(self, session: Session) -> None:
+        """Open the session, and give it the values of the journal."""
+        session.replaying = bool(self._lines)
+        session.open()
         for line in self._lines:
             if line.round < self._base:
                 continue
             if isinstance(line, FailureLine):
-                if line.component >= optimizer.task.n:
+                if line.component >= session.task.n:
                     raise RunError(f"the journal in {self._run.folder} names component {line.component}: it is refused")
-                optimizer.lose(line.component, line.calls)
+                session.ledger.fail(line.component, line.calls)
             else:
-                self._replay(line)
+                self._replay(session, line)
         self._changed, self._lines = bool(self._lines), ()
-        optimizer.check_fit()
-        if not self._ended or self._changed:
-            self._run.sessions.begin(optimizer.nfev)
-        if self._ended:  # the values of the journal led to the end
-            self._ended = False
-            self.end(self._partly)
+        self._settled = session.standing.round
+        session.replaying = False
+        session.check_fit()
+        if not session.done or self._changed:
+            self._run.sessions.begin(session.nfev)
+        self.settle(session)
 
-    def _replay(self, line: ValueLine) -> None:
-        optimizer, current = self._optimizer, self._optimizer.open_round
-        if line.final and not optimizer.is_final:  # the budget has grown since: paid for, and not needed
-            for component in np.arange(line.start, line.start + line.values.size) % optimizer.task.n:
-                optimizer.lose(int(component), 1)
+    def _replay(self, session: Session, line: ValueLine) -> None:
+        """Give one line of the journal to the session, if it fits."""
+        current = session.open_round
+        if line.final and not session.is_final:  # the budget has grown since: it was paid for, and is not needed
+            for component in np.arange(line.start, line.start + line.values.size) % session.task.n:
+                session.ledger.fail(int(component), 1)
             return
         wrong = RunError(f"the journal in {self._run.folder} does not fit the run at round {line.round}: it is refused")
-        if current is None or line.round != current.plan.round or line.final != optimizer.is_final:
+        if current is None or line.round != current.plan.round or line.final != session.is_final:
             raise wrong
         rows = np.arange(line.start, line.start + line.values.size)
         if rows[-1] >= current.plan.calls or current.known(rows).any():
             raise wrong
-        if optimizer.on_nan != "worst" and not np.isfinite(line.values).all():
+        if session.on_nan != "worst" and not np.isfinite(line.values).all():
             raise wrong
         with suppress(MonitorFailed):
-            optimizer.deliver(line.start, line.values, journal=False)
+            session.deliver(line.start, line.values)
 
     # Writing.
 
-    def claim(self, current: OpenRound) -> None:
-        """Claim the disk space for what is missing of a round."""
-        self._run.journal().claim(current.plan.calls - current.told)
+    def claim(self, session: Session) -> None:
+        """Claim the disk space for what is missing of the open round."""
+        current = session.open_round
+        if current is not None:
+            self.trouble = None
+            self._run.journal().claim(current.plan.calls - current.told)
 
-    def values(self, round_: int, final: bool, start: int, values: Array) -> None:
-        """Write values of the open round down."""
+    def values(self, session: Session, start: int, values: Array) -> None:
+        """Write values of the open round into the journal."""
         self._changed = True
         journal = self._run.open_journal
         if journal is None:
             journal = self._run.journal()
-        journal.values(round_, final, start, values)
+        journal.values(session.standing.round, session.is_final, start, values)
         if journal.trouble is not None:
-            self._optimizer.disk_trouble = journal.trouble
+            self.trouble = journal.trouble
 
-    def failure(self, failure: Failure) -> None:
-        """Write a failure down."""
-        round_ = self._optimizer.search.round
+    def failure(self, session: Session, failure: Failure) -> None:
+        """Write a failed call into the journal and into the list of failures."""
+        round_ = session.standing.round
         self._run.failures.add(
             round=round_,
             row=failure.row,
             component=failure.component,
             point=failure.point,
-            error=failure.words,
+            error=failure.summary,
             trace=failure.traceback,
             calls=failure.charged,
         )
         self._changed = True
         self._run.journal().failure(round_, failure.row, failure.component, failure.charged)
 
-    def save_if_due(self) -> None:
-        """A snapshot between two rounds, if it is cheap enough by now; the journal holds all if it fails."""
-        if self._run.due() and not self._lines:
-            with suppress(OSError):
-                self._save()
+    def settle(self, session: Session) -> None:
+        """After the session has moved: write its end, or a snapshot if that is cheap enough by now.
 
-    def _save(self) -> None:
-        optimizer = self._optimizer
-        search = optimizer.search
-        self._flush_trace()
+        A snapshot that fails costs nothing: the journal has every value.
+        """
+        if session.done:
+            self._end(session)
+        elif session.standing.round > self._settled:  # a round is over, and the next one has not begun
+            self._settled = session.standing.round
+            if self._run.due():
+                with suppress(OSError):
+                    self._save(session)
+
+    def _save(self, session: Session) -> None:
+        standing, ledger = session.standing, session.ledger
+        self._flush_trace(session)
         meta = {
-            **{name: getattr(search, name) for name in (*_COUNTS, *_NUMBERS)},
-            "failed_calls": optimizer.failed_calls,
-            "spent": None if optimizer.spending.prices is None else optimizer.spent,
-            "worst": optimizer.worst,
-            "final_round": optimizer.final_round,
+            **{name: getattr(standing, name) for name in (*COUNTS, *NUMBERS)},
+            "nfev": ledger.completed,
+            "failed_calls": ledger.failed,
+            "spent": None if ledger.prices is None else ledger.spent,
+            "worst": session.worst,
+            "final_round": session.final_round,
             "trace": {
                 "rows": self._flushed_rows,
                 "bytes": self._flushed_bytes,
-                "changes": optimizer.trace.support_changes,
+                "changes": session.trace.support_changes,
             },
         }
-        arrays = flatten(search.state)
-        if search.best_x is not None:
-            arrays["best_x"] = search.best_x
-        arrays["trace_support"] = optimizer.trace.last_support
+        arrays = standing.search.arrays()
+        if standing.best_x is not None:
+            arrays["best_x"] = standing.best_x
+        arrays["trace_support"] = session.trace.last_support
         self._run.save(meta, arrays)
 
-    def end(self, partly_told: bool) -> None:
-        """The run has ended, for now: keep all of it, and tell why it ended.
+    def _end(self, session: Session) -> None:
+        """Keep all of a run that has ended, for now, and why it ended.
 
-        No snapshot if the open round has values, or if the end was not between two rounds: the
-        journal has it all, and going on from there leads to the same end.
+        No snapshot is written if the open round had values, or if the end was not between two rounds: the journal
+        has everything, and going on from there leads to the same end.
         """
-        optimizer = self._optimizer
         if self._ended:
             return
-        self._ended, self._partly = True, partly_told
-        if self._lines or not self._changed:
+        self._ended = True
+        if not self._changed:
             return
-        status = optimizer.status
-        whole = status not in (Status.INTERRUPTED, Status.DIVERGED, Status.DISK) and not partly_told
+        status = session.status
+        whole = status not in WITHOUT_SNAPSHOT and not session.left_partly
         try:
             if whole:
-                self._save()
-            self._run.sessions.end(optimizer.nfev, "" if status is None else status.name, optimizer.result().message)
+                self._save(session)
+            self._run.sessions.end(session.nfev, "" if status is None else status.name, session.closing_message)
         except OSError as error:
             warnings.warn(
                 f"the end of the run could not be written into {self._run.folder} ({error.strerror or error}); the "
@@ -221,11 +242,11 @@ class Keeper:
                 stacklevel=2,
             )
 
-    def close(self) -> None:
+    def close(self, session: Session) -> None:
         """Let go of the folder."""
         if not self._ended and self._finalizer.alive:
-            with suppress(OSError, ReferenceError):
-                self._run.sessions.end(self._optimizer.nfev, "CLOSED", "closed before its end; it can go on")
+            with suppress(OSError):
+                self._run.sessions.end(session.nfev, "CLOSED", "closed before its end; it can go on")
         self._finalizer()
 
     # The trace, which only grows, is kept in a file of its own.
@@ -245,8 +266,9 @@ class Keeper:
         finally:
             os.close(fd)
 
-    def _flush_trace(self) -> None:
-        trace = self._optimizer.trace
+    def _flush_trace(self, session: Session) -> None:
+        """Append the rows of the trace that are not in its file yet."""
+        trace = session.trace
         text = trace.flush_text(self._flushed_rows).encode()
         if not text:
             return

@@ -1,62 +1,102 @@
-"""Money, in the user's own currency: what calls cost, what has been spent, and the limit."""
+"""The one account of a run: the budget, the calls made, the calls that failed, and what they cost."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.rounds.plan import Plan
 
 
-class Spending:
-    """What a run has spent; without prices, nothing ever costs anything.
+class Ledger:
+    """Every call is entered here once: when its value arrives, or when it fails.
 
-    >>> purse = Spending(np.array([1.0, 2.0]), limit=6.0)
-    >>> purse.complete(np.array([0, 1, 1]))
-    >>> purse.total, purse.allows(1.0), purse.allows(2.0)
-    (5.0, True, False)
+    Arguments
+    ---------
+    budget: int, the most calls that may be made.
+    reserve: int, default 0: calls that are kept for F at the result.
+    prices: float64 array (n,), default None: what a call of each component costs, in the user's currency.
+    max_cost: float, default None: the most that may be spent.
+
+    >>> ledger = Ledger(10, reserve=2, prices=np.array([1.0, 2.0]), max_cost=6.0)
+    >>> ledger.fail(component=1, calls=2)
+    >>> ledger.nfev, ledger.remaining(), ledger.spent, ledger.affords(3.0)
+    (2, 6, 4.0, False)
     """
 
-    def __init__(self, prices: Array | None, limit: float | None) -> None:
-        self.prices, self.limit = prices, limit
-        self._done, self._open = 0.0, 0.0  # of rounds that are over, and of the open one
+    def __init__(
+        self, budget: int, *, reserve: int = 0, prices: Array | None = None, max_cost: float | None = None
+    ) -> None:
+        self.budget, self.reserve, self.prices, self.max_cost = budget, reserve, prices, max_cost
+        self.completed = 0  # calls of rounds that are over
+        self.arrived = 0  # values of the open round
+        self.failed = 0  # calls that gave no value, or whose round was left
+        self._paid, self._paid_open = 0.0, 0.0  # for rounds that are over, and for the open one
 
     @property
-    def total(self) -> float:
-        """What has been spent."""
-        return self._done + self._open
+    def nfev(self) -> int:
+        """Calls of f_i so far, the paper's #IZO."""
+        return self.completed + self.arrived + self.failed
+
+    def remaining(self, *, final: bool = False) -> int:
+        """Return how many calls may still be made; those kept for the end only in the ``final`` round."""
+        return self.budget - self.nfev - (0 if final else self.reserve)
+
+    # Calls.
+
+    def arrive(self, plan: Plan, start: int, count: int) -> None:
+        """Enter ``count`` values of the open round, from row ``start`` on."""
+        self.arrived += count
+        if self.prices is not None:
+            self._paid_open += self.price(plan.components[start : start + count])
+
+    def complete(self, plan: Plan) -> None:
+        """Close the open round, all of whose values have arrived.
+
+        Its price is summed in the order of its rows, so that the sum does not depend on which value came first.
+        """
+        self.completed, self.arrived = self.completed + plan.calls, 0
+        if self.prices is not None:
+            self._paid, self._paid_open = self._paid + self.price(plan.components), 0.0
+
+    def abandon(self) -> None:
+        """Leave the open round; the values that it has were paid for."""
+        self.failed, self.arrived = self.failed + self.arrived, 0
+        self._paid, self._paid_open = self._paid + self._paid_open, 0.0
+
+    def fail(self, component: int, calls: int) -> None:
+        """Enter calls of a component that gave no value."""
+        self.failed += calls
+        if self.prices is not None:
+            self._paid += float(self.prices[component]) * calls
+
+    def lose(self, calls: int) -> None:
+        """Enter calls that were under way when the run was interrupted, whatever their components."""
+        self.failed += calls
+
+    # Cost.
+
+    @property
+    def spent(self) -> float:
+        """What the calls have cost, in the user's currency; 0 without prices."""
+        return self._paid + self._paid_open
 
     def price(self, components: Indices) -> float:
-        """Of one call of each."""
+        """Return what one call of each of these components costs."""
         return 0.0 if self.prices is None else float(self.prices[components].sum())
 
-    def price_of_all(self) -> float:
-        """Of F at a point."""
-        return 0.0 if self.prices is None else float(self.prices.sum())
+    def reserved_price(self, *, final: bool = False) -> float:
+        """Return what F at the result will cost, as long as it is still to come."""
+        kept = self.prices is not None and self.reserve and not final
+        return float(self.prices.sum()) if kept and self.prices is not None else 0.0
 
-    def allows(self, price: float) -> bool:
-        """Whether so much more is within the limit."""
-        return self.limit is None or self.total + price <= self.limit
+    def affords(self, price: float) -> bool:
+        """Return whether so much more may be spent."""
+        return self.max_cost is None or self.spent + price <= self.max_cost
 
-    def arrive(self, components: Indices) -> None:
-        """Values of the open round came."""
-        self._open += self.price(components)
+    # Going on.
 
-    def complete(self, components: Indices) -> None:
-        """The round is over: summed in the order of its rows, whoever came first."""
-        self._done, self._open = self._done + self.price(components), 0.0
-
-    def leave(self) -> None:
-        """The round is left; what came of it was paid for."""
-        self._done, self._open = self.total, 0.0
-
-    def lose(self, component: int, calls: int) -> None:
-        """Calls that gave no value."""
-        self._done += 0.0 if self.prices is None else float(self.prices[component]) * calls
-
-    def resume(self, amount: float | None, calls: int) -> None:
-        """Go on from what a snapshot says; None: no prices were known then, and each call counts at their mean."""
-        if amount is None:
-            amount = 0.0 if self.prices is None else calls * float(self.prices.mean())
-        self._done = amount
+    def resume(self, completed: int, failed: int, spent: float | None) -> None:
+        """Go on from a snapshot; if no prices were known then, each call so far counts at their mean."""
+        self.completed, self.failed, self.arrived = completed, failed, 0
+        if spent is None:
+            spent = 0.0 if self.prices is None else (completed + failed) * float(self.prices.mean())
+        self._paid, self._paid_open = spent, 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Generator
 from typing import Any
@@ -13,107 +12,98 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.bounds import Box
 from zerothresh.constraint.threshold import Constraint, HardThreshold
 from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.requests import Probes
+from zerothresh.rounds.search import Remark
+from zerothresh.rounds.task import Task
 from zerothresh.sampling.directions import Block, SparseBlock, draw
 from zerothresh.sampling.philox import DIRECTIONS, Stream
 
-PLENTY = 1e9  # calls, where nobody said how many
-Asks = Generator[Probes, Answers, Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """What a program is told before its first round."""
-
-    theta: Array
-    n: int
-    key: int
-    constraint: Constraint | None = None  # None until the first answers, if the engine does not tell
-    budget: int | None = None  # calls that it may plan with; None: not known
-    estimator: Estimator | None = None  # the user's, if there is one
+UNLIMITED = 1e9  # calls to plan with once a budget has been raised: a program plans only with its first one
+OUTLIER = 1e3  # times the median change from which a change is asked for once more
+VISIBLE = 1e-3  # of the value itself that such a change must be, or it may be rounding
+Asks = Generator[Probes, Answers, Any]  # what `Program.search` returns
 
 
 class Context:
-    """What a program sees of its run: the constraint, what is left of the budget, and how to ask."""
+    """What a program sees of its run: the constraint, what is left of the budget, and how to ask.
 
-    def __init__(self, setting: Setting) -> None:
-        self.theta0 = self.theta = setting.theta
-        self.n, self.d = setting.n, setting.theta.size
+    Attributes
+    ----------
+    theta0: float64 array (d,), the start.
+    theta: float64 array (d,), the iterate; `move` changes it.
+    n, d, k: int, the numbers of components, of coordinates and of non-zeros (or groups) that are allowed.
+    everything: int64 array (n,), all components.
+    estimator: the user's `Estimator`, or None if there is none.
+    round, used: int, rounds and calls so far.
+    rng: Stream, the random numbers of this round.
+    random: bool, set by the program: values are random, so that the lowest value seen proves nothing.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.theta0 = self.theta = task.theta0
+        self.n, self.d, self.k = task.n, task.d, task.constraint.k
+        self.constraint: Constraint = task.constraint
+        self.box: Box | None = task.constraint.box
         self.everything = np.arange(self.n)
-        self.estimator = setting.estimator
+        self.estimator = task.estimator if task.chosen else None
         self.round = self.used = 0
-        self.fun: float | None = None  # F at the iterate
-        self.doubted = False  # whether values were made up
-        self.random = False  # whether values are random, so that the lowest one seen proves nothing
-        self.remarks: list[tuple[int, str]] = []
+        self.fun: float | None = None  # F at the iterate, in `unit`
+        self.distrusted = False  # whether values were invented, as on_nan="worst" does
+        self.random = False
+        self.moves = 0  # steps so far
+        self.remarks: list[Remark] = []
+        self.unit = 0.0  # values are given in this unit, so that they are neither tiny nor huge; 0: not known yet
         self._at_start: dict[int, float] = {}
-        self.unit = 0.0  # values are told in this unit, so that they are neither tiny nor huge; 0: not known yet
-        self._setting = setting
-        self._constraint = setting.constraint
         self._threshold: HardThreshold | None = None
-        self.rng = Stream(0, 0, key=setting.key)  # the random numbers of this round
+        self.rng = Stream(0, 0, key=task.key)
 
     def enter(self, H: HardThreshold, used: int) -> None:
-        """The engine's: a new round begins."""
+        """Begin a new round after ``used`` calls; the engine calls this, a program never does."""
         self.round += 1
         self.used = used
-        self._threshold, self._constraint = H, H.constraint
-        self.rng = Stream(0, self.round, key=self._setting.key)
-
-    # The constraint.
-
-    @property
-    def constraint(self) -> Constraint:
-        """The feasible set."""
-        assert self._constraint is not None
-        return self._constraint
-
-    @property
-    def box(self) -> Box | None:
-        """Bounds, if there are any."""
-        return None if self._constraint is None else self._constraint.box
-
-    @property
-    def k(self) -> int:
-        """The most non-zeros (or groups)."""
-        return self.constraint.k
+        self._threshold = H
+        self.rng = Stream(0, self.round, key=self._task.key)
 
     def H(self, v: Array) -> Array:
-        """Hard thresholding, counted."""
-        assert self._threshold is not None
+        """Return H_k(v), the nearest feasible point; each use is counted."""
+        if self._threshold is None:
+            raise RuntimeError("H can be used once the first answers have come: ask for something first")
         return self._threshold(v)
-
-    # The budget.
 
     @property
     def left(self) -> float:
-        """Calls that are left to plan with; plenty if nobody said, or if the budget was raised later."""
-        budget = self._setting.budget
-        return PLENTY if budget is None or self.used > budget else budget - self.used
+        """Calls that are left to plan with; unlimited if the budget was raised after the run had begun."""
+        task = self._task
+        budget = (task.budget if task.first_budget is None else task.first_budget) - task.reserve
+        return UNLIMITED if self.used > budget else budget - self.used
 
-    # What is told.
+    # What the program reports.
 
     def move(self, theta: Array, fun: float | None = None) -> None:
-        """The iterate is now theta, which holds the constraint."""
+        """Make ``theta``, which has to be feasible, the iterate: a step. ``fun`` is F there in `unit`, if it is known.
+
+        To say what F is at the point that is the iterate already is not a step.
+        """
         theta.flags.writeable = False
+        self.moves += fun is None or not np.array_equal(theta, self.theta)
         self.theta, self.fun = theta, fun
 
-    def remark(self, words: str) -> None:
-        """A remark for the user."""
-        self.remarks.append((self.used, words))
+    def remark(self, message: str) -> None:
+        """Tell the user what was found or chosen."""
+        self.remarks.append((self.used, message))
 
     # Directions.
 
     def directions(self, family: str, q: int) -> Block:
-        """A block of q random directions of this round."""
+        """Return a block of q random directions of this round."""
         tag = (DIRECTIONS << 24) + 1
-        return draw(family, q, self.d, self.d, key=self._setting.key, round=self.round, tag=tag)
+        return draw(family, q, self.d, self.d, key=self._task.key, round=self.round, tag=tag)
 
-    # Questions.
+    # Questions: use them with `yield from`.
 
     def values(self, points: list[Array], of: Indices | None = None) -> Generator[Probes, Answers, Array]:
-        """f_i at points: (points, components)."""
+        """Return f_i at points, for all components or those given by ``of``: (points, components)."""
         of = self.everything if of is None else of
         if not points or not of.size:
             return np.empty((len(points), of.size))
@@ -129,16 +119,16 @@ class Context:
     def around(
         self, theta: Array, block: Block, h: float, count: int, of: Indices
     ) -> Generator[Probes, Answers, Array]:
-        """f_i(theta + h u_l) for the directions of a block: (components, directions)."""
+        """Return f_i(theta + h u_l) for the directions of a block: (components, directions)."""
         answers = yield Probes.around(theta, block, h, count, of)
         return self._in_units(answers.moved)
 
     def remember(self, component: int, value: float) -> None:
-        """f_i at the start is known, and need not be asked for again."""
+        """Keep f_i at the start, so that it is not asked for again."""
         self._at_start[component] = value
 
     def starts(self, of: Indices) -> Generator[Probes, Answers, Array]:
-        """f_i at the start, of some components."""
+        """Return f_i at the start for some components: (components,)."""
         missing = np.array([i for i in of.tolist() if i not in self._at_start], dtype=np.int64)
         if missing.size:
             values = yield from self.values([self.theta0], missing)
@@ -148,33 +138,33 @@ class Context:
     def slopes(
         self, theta: Array, chosen: Indices, h: float, of: Indices, base: Array, *, central: bool = False
     ) -> Generator[Probes, Answers, tuple[Array, Array]]:
-        """(f_i(theta + h_j e_j) - f_i(theta)) / h_j, (components, coordinates), and the steps h_j.
+        """Return (f_i(theta + h_j e_j) - f_i(theta)) / h_j, (components, coordinates), and the steps h_j.
 
-        ``base`` are the f_i(theta). Steps are turned and shortened to stay within bounds. A change that is
-        out of all proportion is asked for once more: a value that comes once and not again is an outlier.
+        ``base`` are the values f_i(theta). Steps are reversed and shortened to stay within bounds. A change that
+        is out of all proportion is asked for once more: a value that comes once and not again is an outlier.
         """
         steps = self.steps_inside(theta, chosen, h)
         if not chosen.size or not of.size:
             return np.empty((of.size, chosen.size)), steps
         block = SparseBlock.coordinates(self.d, chosen, steps)
         moved = yield from self.around(theta, block, 1.0, chosen.size, of)
-        changes = yield from self._once_more(theta, chosen, steps, of, base, moved - base[:, None])
+        changes = yield from self._confirmed(theta, chosen, steps, of, base, moved - base[:, None])
         slopes = changes / steps
         if central and self.box is None:
             back = SparseBlock.coordinates(self.d, chosen, -steps)
             moved = yield from self.around(theta, back, 1.0, chosen.size, of)
-            others = yield from self._once_more(theta, chosen, -steps, of, base, moved - base[:, None])
+            others = yield from self._confirmed(theta, chosen, -steps, of, base, moved - base[:, None])
             slopes = 0.5 * (slopes - others / steps)
         return slopes, steps
 
-    def _once_more(
+    def _confirmed(
         self, theta: Array, chosen: Indices, steps: Array, of: Indices, base: Array, changes: Array
     ) -> Generator[Probes, Answers, Array]:
-        """Ask again for the few changes that are a thousand times the usual one."""
+        """Ask again for the few changes that are far larger than the usual one, and take the smaller answer."""
         size = np.abs(changes)
         usual = np.median(size, axis=1, keepdims=True)
-        odd = (size > 1e3 * usual) & (size > 1e-3 * np.abs(base[:, None])) & (usual > 0)
-        if not odd.any() or 4 * odd.sum() > max(odd.size, 8):
+        odd = (size > OUTLIER * usual) & (size > VISIBLE * np.abs(base[:, None])) & (usual > 0)
+        if not odd.any() or 4 * odd.sum() > max(odd.size, 8):  # so many are no outliers
             return changes
         rows, columns = np.nonzero(odd)
         points = np.repeat(theta[None], rows.size, axis=0)
@@ -185,7 +175,7 @@ class Context:
         return out
 
     def steps_inside(self, theta: Array, chosen: Indices, h: float) -> Array:
-        """A step of length h for each coordinate, in a direction where there is context."""
+        """Return a step of length h per coordinate, upwards if the bounds leave room for it, else downwards."""
         steps = np.full(chosen.size, h)
         box = self.box
         if box is not None:
@@ -194,19 +184,19 @@ class Context:
         return steps
 
     def inside(self, point: Array) -> Array:
-        """The nearest point within the bounds."""
+        """Return the nearest point within the bounds."""
         box = self.box
         return point if box is None else np.clip(point, box.low, box.high)
 
     def each(self, points: Array, of: Indices) -> Generator[Probes, Answers, Array]:
-        """f_i at a point of its own for each component."""
+        """Return the value of component ``of[r]`` at row r of ``points``: (rows,)."""
         if not of.size:
             return np.empty(0)
         answers = yield Probes.each(points, of)
         return self._in_units(answers.paired)
 
     def free(self) -> Indices:
-        """The coordinates that may be other than 0."""
+        """Return the coordinates that may be other than 0."""
         box = self.box
         if box is None:
             return np.arange(self.d)

@@ -1,40 +1,28 @@
-"""Methods that are written as one function: it asks with `yield`, and goes on with the answers.
-
-The state of such a method is the list of all values that it has seen. From that list the function can
-be led to the same place again, so a run resumes after a kill, and a state can be used twice. While a
-run goes on nothing is repeated: the function itself waits between two rounds.
-"""
+"""Methods that are written as one function: it asks with `yield`, and goes on with the answers."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import ClassVar
 
-from zerothresh.basics.arrays import Array
-from zerothresh.constraint.threshold import HardThreshold
-from zerothresh.methods.program.context import Asks, Context, Setting
-from zerothresh.methods.program.replay import Script
-from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.requests import Probes
-from zerothresh.sampling.philox import Stream
+from zerothresh.methods.program.context import Asks, Context
+from zerothresh.methods.program.replay import Replayed
+from zerothresh.rounds.task import Task
 
 
 class Program:
-    """The base of a method that is a function: override `search`."""
+    """The base of a method that is one generator function: override `search`.
+
+    Methods with many phases would be unreadable as a state with a phase counter, so they are written from top to
+    bottom. What is kept of a run is the list of all values seen, from which the function can be led to the same
+    place again; see `zerothresh.methods.program.replay`.
+    """
+
+    chooses_steps: ClassVar[bool] = True
 
     def search(self, context: Context) -> Asks:
-        """Yield probes, get answers; use ``context`` for everything else."""
+        """Yield `Probes` and receive `Answers`; everything else is in ``context``."""
         raise NotImplementedError
 
-    def init(self, theta: Array, setting: Setting | None = None) -> Script:
-        """The state before the first round; the engine tells the setting."""
-        state = Script(theta, np.empty(0))
-        object.__setattr__(state, "_told", (self, setting))
-        return state
-
-    def plan(self, state: Script, n: int, rng: Stream) -> Probes | None:
-        """What the function waits for; None: it has ended."""
-        return state.live(n, rng.key).pending
-
-    def update(self, state: Script, answers: Answers, H: HardThreshold) -> Script:
-        """Let the function go on with the answers."""
-        return state.live(0, 0, answers, H).send(answers, H)
+    def begin(self, task: Task) -> Replayed:
+        """Return the search that the engine drives."""
+        return Replayed(self.search, task)

@@ -1,143 +1,165 @@
-"""The state of a program: all values that it has seen, from which it can be led to the same place again."""
+"""A program at work: the waiting generator, and all values that it has seen.
+
+The values are what a run folder keeps. From them the function can be led to the same place again, so a run
+resumes after a kill, and a search can be advanced twice. While a run goes on nothing is repeated: the generator
+itself waits between two rounds, and moves from each search to the one that follows it.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Diverged, HardThreshold
-from zerothresh.methods.program.context import Context, Setting
+from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.plan import Plan
+from zerothresh.rounds.requests import Probes
+from zerothresh.rounds.search import Incumbent, Remark
+from zerothresh.rounds.states import Arrays, StateError
+from zerothresh.rounds.task import Task
 
-if TYPE_CHECKING:
-    from zerothresh.methods.program.program import Program
+FIRST_ROOM = 64  # values that fit before the array of values grows for the first time
+SAME_ITERATE = 1e-6  # relative: another machine's linear algebra may differ in the last digits
+SAME_ZERO = 1e-9  # of the iterate's scale, for coordinates near 0
 
 
-@dataclasses.dataclass(frozen=True)
-class Script:
-    """The iterate, and all values seen: what leads the function to the same place again."""
+class Replayed:
+    """A program at work on one problem.
 
-    theta: Array
-    values: Array
-    doubted: bool = False  # whether some of the values were made up, as on_nan="worst" does
+    Arguments
+    ---------
+    function: ``Program.search``, a generator function of a context.
+    task: Task.
+    values: float64 array, all values seen so far, in the order of the rounds.
+    theta: float64 array (d,), the iterate that they lead to.
+    distrusted: bool, whether some of the values were invented, as ``on_nan="worst"`` does.
+    """
+
+    states_fun = True
+
+    def __init__(
+        self,
+        function: Callable[[Context], Asks],
+        task: Task,
+        values: Array | None = None,
+        theta: Array | None = None,
+        distrusted: bool = False,
+    ) -> None:
+        self.function, self.task = function, task
+        self.values: Array = np.empty(0) if values is None else values
+        self.theta = task.theta0 if theta is None else theta
+        self.distrusted = distrusted
+        self.stepped = False
+        self.remarks: Sequence[Remark] = ()
+        self._waiting: _Waiting | None = None  # the generator, while it stands where this search stands
 
     @property
-    def fun(self) -> float | None:
-        """F at the iterate, if it is known."""
-        found = self.__dict__.get("_live")
-        if self.doubted or found is None or found.length != self.values.size or found.context.fun is None:
-            return None
-        return float(found.context.fun * found.context.unit)
-
-    def doubt(self) -> None:
-        """Some values of the round were made up: what the function believes of F is not to be told."""
-        self.live(0, 0).context.doubted = True
-        object.__setattr__(self, "doubted", True)
+    def request(self) -> Probes | None:
+        return self._here().request
 
     @property
-    def random(self) -> bool:
-        """Whether the lowest value seen proves nothing, and the iterate is the answer."""
-        found = self.__dict__.get("_live")
-        return found is not None and found.context.random and not self.doubted
+    def incumbent(self) -> Incumbent:
+        if self._waiting is None or self.distrusted:
+            return Incumbent(self.theta)
+        context = self._waiting.context
+        fun = None if context.fun is None else float(context.fun * context.unit)
+        return Incumbent(self.theta, fun, context.random)
 
-    @property
-    def remarks(self) -> tuple[tuple[int, str], ...]:
-        """What the function has said so far, with the number of calls that it had made."""
-        found = self.__dict__.get("_live")
-        return () if found is None else tuple(found.context.remarks)
+    def advance(self, answers: Answers, H: HardThreshold) -> Replayed:
+        waiting = self._here()
+        self._waiting = None  # the generator moves on: this search would be led there again
+        moves = waiting.context.moves
+        try:
+            waiting.send(answers, H)
+        except Diverged:
+            self.remarks = tuple(waiting.context.remarks)
+            raise
+        after = Replayed(self.function, self.task, waiting.values, waiting.context.theta, self.distrusted)
+        after.stepped = waiting.context.moves > moves
+        after.remarks = tuple(waiting.context.remarks)
+        after._waiting = waiting
+        return after
 
-    def live(self, n: int, key: int, answers: Answers | None = None, H: HardThreshold | None = None) -> _Live:
-        """The waiting function, led there again if it is elsewhere by now."""
-        found: _Live | None = self.__dict__.get("_live")
-        if found is None or found.length != self.values.size:
-            method, setting = self.__dict__["_told"]
-            if setting is None or setting.constraint is None:
-                known = None if H is None else H.constraint
-                if answers is not None and setting is None:
-                    raise RuntimeError("a state is updated before it was planned")
-                setting = setting or Setting(self.theta, n, key)
-                setting = dataclasses.replace(setting, constraint=known)
-                object.__setattr__(self, "_told", (method, setting))
-            found = _Live(method, setting)
-            found.context.doubted = self.doubted
+    def distrust(self) -> None:
+        self.distrusted = self._here().context.distrusted = True
+
+    def arrays(self) -> Arrays:
+        distrusted = np.asarray(self.distrusted)
+        return {"state.theta": self.theta, "state.values": self.values, "state.doubted": distrusted}
+
+    def restored(self, arrays: Arrays, round: int) -> Replayed:
+        for name, like in self.arrays().items():
+            if name not in arrays:
+                raise StateError(f"the snapshot has no {name}")
+            array = arrays[name]
+            if array.dtype.kind != like.dtype.kind or array.ndim != like.ndim:
+                raise StateError(
+                    f"the snapshot's {name} is {array.dtype} {array.shape}, not like {like.dtype} {like.shape}"
+                )
+            array.flags.writeable = False
+        values, theta, distrusted = (arrays[f"state.{name}"] for name in ("values", "theta", "doubted"))
+        return Replayed(self.function, self.task, values, theta, bool(distrusted))
+
+    def _here(self) -> _Waiting:
+        """Return the waiting generator, led to this place again if it has moved on or was never started."""
+        if self._waiting is None:
+            waiting = _Waiting(self.function, self.task)
+            waiting.context.distrusted = self.distrusted
             try:
-                found.replay(self.values)
+                waiting.replay(self.values)
             except Diverged:
-                raise ValueError("the values lead the method out of the floating-point numbers") from None
-            scale = float(np.abs(self.theta).max(initial=0.0))
-            if not np.allclose(found.context.theta, self.theta, rtol=1e-6, atol=1e-9 * scale):
-                raise ValueError("the values lead the method to another iterate")
-            object.__setattr__(self, "theta", found.context.theta)  # the very same object: steps are told by it
-            object.__setattr__(self, "_live", found)
-        return found
-
-    def carry(self, made: Script) -> None:
-        """Give what is not kept on disk to a state that comes from there."""
-        object.__setattr__(made, "_told", self.__dict__["_told"])
+                raise StateError("the values lead the method out of the floating-point numbers") from None
+            led, scale = waiting.context.theta, float(np.abs(self.theta).max(initial=0.0))
+            if not np.allclose(led, self.theta, rtol=SAME_ITERATE, atol=SAME_ZERO * scale):
+                raise StateError("the values lead the method to another iterate")
+            self.theta, self._waiting, self.remarks = led, waiting, tuple(waiting.context.remarks)
+        return self._waiting
 
 
-class _Live:
-    """A function that waits for the answers of its round."""
+class _Waiting:
+    """A generator that waits for the answers of its round, and the values that led it there."""
 
-    def __init__(self, method: Program, setting: Setting) -> None:
-        self.method, self.setting = method, setting
-        self.context = Context(setting)
-        self.steps = method.search(self.context)
-        self.held = np.empty(64)
-        self.length = 0
+    def __init__(self, function: Callable[[Context], Asks], task: Task) -> None:
+        self.task = task
+        self.context = Context(task)
+        self._generator = function(self.context)
+        self._held, self._count = np.empty(FIRST_ROOM), 0
         with np.errstate(all="ignore"):
-            self.pending = next(self.steps, None)
+            self.request: Probes | None = next(self._generator, None)
 
-    def send(self, answers: Answers, H: HardThreshold) -> Script:
-        """Go on, up to the next round."""
-        if self.setting.constraint is None:
-            self.setting = dataclasses.replace(self.setting, constraint=H.constraint)
-        self._advance(answers, H)
-        values = self.held[: self.length]
+    @property
+    def values(self) -> Array:
+        """All values so far, read-only."""
+        values = self._held[: self._count]
         values.flags.writeable = False
-        state = Script(self.context.theta, values, self.context.doubted)
-        object.__setattr__(state, "_told", (self.method, self.setting))
-        object.__setattr__(state, "_live", self)
-        return state
+        return values
 
-    def _advance(self, answers: Answers, H: HardThreshold) -> None:
-        raw = answers.raw
-        if self.length + raw.size > self.held.size:
-            grown = np.empty(2 * (self.length + raw.size))
-            grown[: self.length] = self.held[: self.length]
-            self.held = grown
-        self.held[self.length : self.length + raw.size] = raw
-        self.length += raw.size
-        context = self.context
-        context.enter(H, self.length)
+    def send(self, answers: Answers, H: HardThreshold) -> None:
+        """Let the generator go on up to its next request."""
+        count = self._count + answers.raw.size
+        if count > self._held.size:
+            grown = np.empty(2 * count)
+            grown[: self._count] = self._held[: self._count]
+            self._held = grown
+        self._held[self._count : count] = answers.raw
+        self._count = count
+        self.context.enter(H, count)
         try:
             with np.errstate(all="ignore"):
-                self.pending = self.steps.send(answers)
+                self.request = self._generator.send(answers)
         except StopIteration:
-            self.pending = None
+            self.request = None
 
     def replay(self, values: Array) -> None:
         """Go through the rounds of the past."""
-        setting, done = self.setting, 0
+        done = 0
         while done < values.size:
-            constraint = setting.constraint
-            if self.pending is None or constraint is None:
-                raise ValueError("the values do not fit the method's rounds")
-            estimator = setting.estimator or Estimator()
-            plan = Plan(
-                self.pending,
-                estimator,
-                setting.theta.size,
-                key=setting.key,
-                round=self.context.round,
-                box=constraint.box,
-            )
+            if self.request is None:
+                raise StateError("the values do not fit the method's rounds")
+            plan = self.task.plan(self.request, self.context.round)
             if done + plan.calls > values.size:
-                raise ValueError("the values end within a round")
-            self._advance(Answers(plan, values[done : done + plan.calls]), HardThreshold(constraint))
+                raise StateError("the values end within a round")
+            self.send(Answers(plan, values[done : done + plan.calls]), HardThreshold(self.task.constraint))
             done += plan.calls

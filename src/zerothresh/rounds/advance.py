@@ -1,0 +1,122 @@
+"""One round, as pure functions: what the values of a round make of the search, and of what is known of F."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array
+from zerothresh.constraint.threshold import HardThreshold
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.method import chooses_steps
+from zerothresh.rounds.plan import Plan
+from zerothresh.rounds.search import Search, begin
+from zerothresh.rounds.task import Task
+
+RECENT_SHARE = 0.1  # of a new value in the running mean of values seen at iterates: about the last ten count
+TRIAL_ROUNDS = 16  # rounds gone through to find the first step; an epoch's anchor and a memory take one or two
+
+
+class Standing(NamedTuple):
+    """Where a run stands after a number of rounds; a tuple, because one is made in every round."""
+
+    search: Search
+    round: int = 0
+    nht: int = 0  # hard thresholdings
+    nit: int = 0  # steps
+    fun: float | None = None  # F at the incumbent, where it is known
+    best_x: Array | None = None  # the best feasible point whose F is known
+    best_fun: float | None = None
+    recent: float | None = None  # a running mean of the values seen at iterates
+
+    @property
+    def theta(self) -> Array:
+        """The iterate."""
+        return self.search.incumbent.theta
+
+
+def start(task: Task) -> Standing:
+    """Return where a run stands before the first round."""
+    return Standing(begin(task))
+
+
+def advance(task: Task, standing: Standing, plan: Plan, values: Array) -> Standing:
+    """Return where the run stands after a round: estimate, update, threshold, count."""
+    answers = Answers(plan, values)
+    H = HardThreshold(task.constraint)
+    search = standing.search.advance(answers, H)
+    incumbent = search.incumbent
+    fun, best_x, best_fun, recent = None, standing.best_x, standing.best_fun, standing.recent
+    for point, value, complete in _means(task, answers):  # what the round tells of F, free of charge
+        recent = value if recent is None else recent + RECENT_SHARE * (value - recent)
+        if complete:
+            fun = value if point is incumbent.theta else fun
+            if (best_fun is None or value < best_fun) and task.allows(point):
+                best_x, best_fun = point, value
+    if search.states_fun:
+        fun = incumbent.fun
+        if fun is not None and (incumbent.random or best_fun is None or fun < best_fun):
+            best_x, best_fun = incumbent.theta, fun
+    return Standing(
+        search,
+        standing.round + 1,
+        standing.nht + H.count,
+        standing.nit + search.stepped,
+        fun,
+        best_x,
+        best_fun,
+        recent,
+    )
+
+
+def _means(task: Task, answers: Answers) -> Iterator[tuple[Array, float, bool]]:
+    """Yield points with the mean of the component values seen there, and whether all n components were seen.
+
+    Of points where some components are missing, only the first one of a request tells something: it is the iterate.
+    """
+    for point, values, leads in answers.point_values():
+        complete = len(values) == task.n
+        if complete or leads:
+            yield point, mean(values), complete
+
+
+def mean(values: Array) -> float:
+    """Return the mean, rounded once: the same bits for any order and any release of NumPy."""
+    numbers: list[float] = values.tolist()
+    if len(numbers) == 1:
+        return numbers[0]
+    try:
+        return math.fsum(numbers) / len(numbers)
+    except OverflowError:  # numbers near the largest one
+        return math.fsum(number / len(numbers) for number in numbers)
+
+
+def with_value(task: Task, standing: Standing, point: Array, value: float) -> Standing:
+    """Return the standing with the knowledge that F(point) = value."""
+    if point is standing.theta:
+        standing = standing._replace(fun=value)
+    if (standing.best_fun is None or value < standing.best_fun) and task.allows(point):
+        standing = standing._replace(best_x=point, best_fun=value)
+    return standing
+
+
+def first_step(task: Task, prices: Array | None = None) -> tuple[int, float]:
+    """Return how many calls the first step takes, and their price, by going through rounds with zeros for values.
+
+    A method that fits itself into the budget is tried for one round only: it decides after its first answers.
+    """
+    standing, calls, price = start(task), 0, 0.0
+    for _ in range(1 if chooses_steps(task.method) else TRIAL_ROUNDS):
+        probes = standing.search.request
+        if probes is None:
+            break
+        plan = task.plan(probes, standing.round)
+        calls += plan.calls
+        price += 0.0 if prices is None else float(prices[plan.components].sum())
+        standing = advance(task, standing, plan, np.zeros(plan.calls))
+        if standing.nit:
+            break
+    return calls, price

@@ -1,0 +1,48 @@
+"""What is done about calls that fail, and when time is up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zerothresh.basics import check
+from zerothresh.objective.forms import BadValue
+
+LONGEST_PAUSE = 60.0  # seconds between two tries: a service that is down for longer is asked once per minute
+MOST_DOUBLINGS = 20  # of the pause, so that the power below stays a number
+
+
+@dataclass(frozen=True)
+class Faults:
+    """The policy for calls that fail.
+
+    Arguments
+    ---------
+    retries: int, default 0: how often a call that failed is made again.
+    backoff: float, default 0.1: seconds before the first retry; doubled for each further one.
+    max_time: float, default None: seconds after which no more calls are begun.
+    on_nan: str, default "stop": with "retry", a value that is not finite is asked for again.
+    """
+
+    retries: int = 0
+    backoff: float = 0.1
+    max_time: float | None = None
+    on_nan: str = "stop"
+
+    def __post_init__(self) -> None:
+        check.count("retries", self.retries, low=0)
+        if self.backoff != 0:
+            check.positive("backoff", self.backoff, what=" (seconds), or 0")
+        if self.on_nan == "retry" and self.retries == 0:
+            raise ValueError("on_nan='retry' needs retries of at least 1: how often a call may be made again")
+        if self.max_time is not None:
+            check.positive("max_time", self.max_time, what=" (seconds), or None")
+
+    def may_retry(self, error: BaseException, tried: int) -> bool:
+        """Return whether a call that has failed ``tried`` times is made again."""
+        if isinstance(error, BadValue) and self.on_nan != "retry":
+            return False
+        return tried <= self.retries
+
+    def pause(self, tried: int) -> float:
+        """Return the seconds to wait before a call that has failed ``tried`` times is made again."""
+        return min(LONGEST_PAUSE, self.backoff * 2.0 ** min(tried - 1, MOST_DOUBLINGS))

@@ -1,0 +1,275 @@
+"""One run as a state machine: it opens a round, takes its values, advances the search, and ends for a reason.
+
+A session knows nothing of files, evaluators or users' functions. `zerothresh.session.loop` drives it with an
+evaluator, `zerothresh.Optimizer` by ask and tell; `zerothresh.runs.recorder` keeps it in a run folder from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.constraint.threshold import Diverged
+from zerothresh.evaluate.base import Failure
+from zerothresh.rounds.advance import Standing, advance, mean, start, with_value
+from zerothresh.rounds.method import chooses_steps
+from zerothresh.rounds.requests import Probes
+from zerothresh.rounds.search import Remark
+from zerothresh.rounds.task import Task
+from zerothresh.session.batch import OpenRound
+from zerothresh.session.ledger import Ledger
+from zerothresh.session.status import MonitorFailed, Status
+from zerothresh.session.trace import Trace
+
+EMPTY_ROUNDS = 1000  # rounds in a row that ask for nothing, after which a method counts as finished
+
+
+class Session:
+    """One run, from its first round to its end.
+
+    Arguments
+    ---------
+    task: Task.
+    ledger: Ledger, with the task's budget.
+    monitor: function of the iterate, default None: exact F for the trace; its calls are not charged.
+    on_nan: str, default "stop": with "worst", a value that is not finite counts as the worst one seen.
+
+    Call `open` once, after a snapshot has been restored if there is one.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        ledger: Ledger,
+        *,
+        monitor: Callable[[Array], float] | None = None,
+        on_nan: str = "stop",
+    ) -> None:
+        self.task, self.ledger, self.monitor, self.on_nan = task, ledger, monitor, on_nan
+        self.standing: Standing = start(task)
+        self.trace = Trace()
+        self.status: Status | None = None
+        self.message = ""  # why the run ended
+        self.failure: Failure | None = None
+        self.worst: float | None = None  # the largest value seen, for on_nan="worst"
+        self.final_round = -1  # the round before which F at the result was last paid for
+        self.is_final = False  # whether the open round asks for F at the result
+        self.left_partly = False  # whether the run ended within a round, some of whose values had come
+        self.replaying = False  # while values of the past are given back: what was paid for is not judged again
+        self.open_round: OpenRound | None = None
+        self.support: Indices = np.flatnonzero(task.theta0)  # of the iterate
+        self._largest_scale = np.inf if chooses_steps(task.method) else task.estimator.largest_scale(task.d)
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has ended."""
+        return self.open_round is None
+
+    @property
+    def nfev(self) -> int:
+        """Calls of f_i so far (#IZO)."""
+        return self.ledger.nfev
+
+    @property
+    def remarks(self) -> Sequence[Remark]:
+        """What the method has found and chosen so far, each with the number of calls made by then."""
+        return self.standing.search.remarks
+
+    @property
+    def closing_message(self) -> str:
+        """Why the run ended, and what the method remarked last."""
+        remarks = self.remarks
+        return f"{self.message} ({remarks[-1][1]})" if remarks else self.message
+
+    def open(self) -> None:
+        """Plan the next round, or end if there is none or if it does not fit into the limits."""
+        task, ledger = self.task, self.ledger
+        probes = self._next_probes()
+        if probes is None:
+            message = f"the method has nothing more to ask after {self.standing.nit} steps"
+            self.finish(Status.CONVERGED, message)
+            return
+        plan = task.plan(probes, self.standing.round)
+        kept = f" (kept for F at the result: {task.reserve})" if task.reserve else ""
+        if plan.calls > ledger.remaining():
+            made = f"{self.nfev} of {task.budget} have been made"
+            message = f"the budget is spent: the next round needs {plan.calls} calls, and {made}{kept}"
+            self.finish(Status.BUDGET, message)
+            return
+        if ledger.max_cost is not None and not self.replaying:
+            price = ledger.price(plan.components)
+            if not ledger.affords(price + ledger.reserved_price()):
+                self.finish(
+                    Status.COST,
+                    f"the cost limit is reached: the next round costs {price:g}, and {ledger.spent:g} of "
+                    f"{ledger.max_cost:g} have been spent{kept}",
+                )
+                return
+        self.open_round = OpenRound(self, plan)
+
+    def _next_probes(self) -> Probes | None:
+        """Return what the method asks for next; a round that asks for nothing is answered at once."""
+        for _ in range(EMPTY_ROUNDS):
+            probes = self.standing.search.request
+            if probes is None or probes.calls(self.task.estimator) > 0:
+                return probes
+            plan = self.task.plan(probes, self.standing.round)
+            self.standing = advance(self.task, self.standing, plan, np.empty(0))
+        return None
+
+    # Values.
+
+    def deliver(self, start: int, values: Array) -> bool:
+        """Take checked values of the open round from row ``start`` on; return whether a step was made."""
+        current = self.open_round
+        if current is None:
+            raise RuntimeError(f"the run has ended ({self.message}): it takes no more values")
+        self.ledger.arrive(current.plan, start, values.size)
+        return self._complete(current) if current.take(start, values) else False
+
+    def _complete(self, current: OpenRound) -> bool:
+        """Advance the search by a round all of whose values are there, and open the next one."""
+        plan, before = current.plan, self.standing
+        values = self._sound(current.values)
+        self.ledger.complete(plan)
+        if values is None:
+            self.open_round, self.left_partly = None, True
+            message = "no value of the round was finite, and none before it: there is no worst value to take instead"
+            self.finish(Status.BAD_VALUE, message, final=False)
+            return False
+        invented = values is not current.values
+        if self.is_final:
+            if not invented:
+                self.standing = with_value(self.task, before, plan.point(0), mean(values))
+            self.final_round = before.round
+            self._close()
+            return False
+        self.open_round = None
+        try:
+            self.standing = advance(self.task, before, plan, values)
+        except Diverged:
+            message = f"step {before.nit + 1} left the floating-point numbers: {self._why_diverged()}"
+            self.finish(Status.DIVERGED, message)
+            return False
+        if invented:  # they tell nothing of F
+            self.standing.search.distrust()
+            self.standing = self.standing._replace(
+                fun=None, best_x=before.best_x, best_fun=before.best_fun, recent=before.recent
+            )
+        stepped = self.standing.nit > before.nit
+        try:
+            if stepped:
+                self._record_step()
+        finally:
+            if self.status is None:
+                self.open()
+        return stepped
+
+    def _sound(self, values: Array) -> Array | None:
+        """Replace values that are not finite by the worst one seen, if that is wanted; None if there is none."""
+        if self.on_nan != "worst":
+            return values
+        finite = np.isfinite(values)
+        if finite.any():
+            largest = float(values[finite].max())
+            self.worst = largest if self.worst is None else max(self.worst, largest)
+        if finite.all():
+            return values
+        return None if self.worst is None else np.where(finite, values, self.worst)
+
+    def _why_diverged(self) -> str:
+        if chooses_steps(self.task.method):
+            return "the objective appears to be unbounded below"
+        return "the learning rate is too large for this problem, or the function too steep; take a smaller eta"
+
+    def _record_step(self) -> None:
+        """Enter a step into the trace, with F if a monitor tells it."""
+        theta = self.standing.theta
+        failed: Exception | None = None
+        if self.monitor is not None:
+            try:
+                value = float(self.monitor(theta))
+            except Exception as error:
+                failed, value = error, np.nan
+            if np.isfinite(value):
+                self.standing = with_value(self.task, self.standing, theta, value)
+            else:
+                self.standing = self.standing._replace(fun=value)
+        standing = self.standing
+        self.support = support = theta.nonzero()[0]
+        self.trace.append(step=standing.nit, nfev=self.nfev, nht=standing.nht, fun=standing.fun, support=support)
+        largest = max(map(abs, theta[support].tolist()), default=0.0)
+        if largest >= self._largest_scale:
+            self.finish(
+                Status.DIVERGED,
+                f"the iterate has grown to {largest:.1e}, and steps of mu = {self.task.estimator.mu:g} from there "
+                "are lost in rounding: the learning rate is too large for this problem; take a smaller eta",
+            )
+        if failed is not None:
+            raise MonitorFailed from failed
+
+    # Failures and limits.
+
+    def fail(self, failure: Failure) -> None:
+        """Charge a call that failed."""
+        self.ledger.fail(failure.component, failure.charged)
+
+    def check_fit(self, missing: list[tuple[int, int]] | None = None) -> bool:
+        """End the run if the rest of the open round no longer fits into the limits; return whether it goes on.
+
+        ``missing`` are the row ranges that are still to be asked for; None: all that have no values.
+        """
+        current, ledger = self.open_round, self.ledger
+        if current is None:
+            return False
+        missing = current.missing() if missing is None else missing
+        if sum(stop - start for start, stop in missing) > ledger.remaining(final=self.is_final):
+            made = f"{self.nfev} of {self.task.budget} have been made"
+            message = f"the budget is spent: calls that failed used it up, {made}; a larger budget goes on from here"
+            self.finish(Status.BUDGET, message, final=False)
+        elif ledger.max_cost is not None:
+            components = current.plan.components
+            price = sum(ledger.price(components[start:stop]) for start, stop in missing)
+            if not ledger.affords(price + ledger.reserved_price(final=self.is_final)):
+                spent = f"{ledger.spent:g} of {ledger.max_cost:g} have been spent"
+                message = f"the cost limit is reached: {spent}; a larger max_cost goes on from here"
+                self.finish(Status.COST, message, final=False)
+        return self.open_round is current
+
+    # The end.
+
+    def finish(self, status: Status, message: str, *, failure: Failure | None = None, final: bool = True) -> None:
+        """End the search for a reason; then F at the result is asked for, unless ``final`` is False."""
+        if self.done and self.status is not None:
+            if self.status.success and not status.success:  # an error in the last step is not passed over
+                self.status, self.message, self.failure = status, message, failure
+            return
+        if self.is_final and final:
+            return  # it is ending for another reason
+        self.status, self.message, self.failure = status, message, failure
+        standing = self.standing
+        point = standing.theta
+        if status is Status.DIVERGED:
+            final = final and standing.best_x is None
+            point = self.task.theta0  # the last iterate is far off; the start is known to be sound
+        paid = self.final_round == standing.round or (standing.search.states_fun and standing.fun is not None)
+        if not final or self.task.reserve == 0 or paid:
+            self._close()
+            return
+        self._leave()
+        self.is_final = True
+        plan = self.task.plan(Probes.values(at=[point], of=range(self.task.n)), standing.round)
+        self.open_round = OpenRound(self, plan)
+
+    def _leave(self) -> None:
+        """Leave the open round; values that it has were paid for, and a run folder keeps them."""
+        current = self.open_round
+        if current is not None and 0 < current.told < current.plan.calls:
+            self.ledger.abandon()
+            self.left_partly = True
+        self.open_round = None
+
+    def _close(self) -> None:
+        self._leave()
