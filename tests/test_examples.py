@@ -43,7 +43,7 @@ def run(name: str, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-SLOW = {"attack_http.py"}  # three processes; tests/test_attack.py has its parts
+SLOW = {"attack_http.py"}  # three processes; tests/test_attack_evaluations.py has its parts
 NAMES = sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
