@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +49,11 @@ def advance(task: Task, standing: Standing, plan: Plan, values: Array) -> Standi
     search = standing.search.advance(answers, H)
     incumbent = search.incumbent
     fun, best_x, best_fun, recent = None, standing.best_x, standing.best_fun, standing.recent
-    for point, value, complete in _means(task, answers):  # what the round tells of F, free of charge
+    for point, seen, leads in answers.point_values():  # what the round tells of F, free of charge
+        complete = len(seen) == task.n
+        if not (complete or leads):  # of points where components are missing only the iterate tells something
+            continue
+        value = mean(seen)
         recent = value if recent is None else recent + RECENT_SHARE * (value - recent)
         if complete:
             fun = value if point is incumbent.theta else fun
@@ -70,17 +73,6 @@ def advance(task: Task, standing: Standing, plan: Plan, values: Array) -> Standi
         best_fun,
         recent,
     )
-
-
-def _means(task: Task, answers: Answers) -> Iterator[tuple[Array, float, bool]]:
-    """Yield points with the mean of the component values seen there, and whether all n components were seen.
-
-    Of points where some components are missing, only the first one of a request tells something: it is the iterate.
-    """
-    for point, values, leads in answers.point_values():
-        complete = len(values) == task.n
-        if complete or leads:
-            yield point, mean(values), complete
 
 
 def mean(values: Array) -> float:

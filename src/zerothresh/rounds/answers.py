@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.rounds.memory import Memory
 from zerothresh.rounds.plan import Plan
-from zerothresh.rounds.requests import Around, Each, GradientReading, Gradients, PointValues, Probes, Values
+from zerothresh.rounds.requests import Around, Each, GradientReading, Gradients, PointValues, Probes, Request, Values
 
 
 class Answers:
@@ -27,46 +27,53 @@ class Answers:
     values: float64 array (calls,), the value of each row of the plan.
     """
 
-    __slots__ = ("_readings", "notes", "plan", "probes", "raw")
+    __slots__ = ("_gradients", "_readings", "notes", "plan", "probes", "raw")
 
     def __init__(self, plan: Plan, values: Array) -> None:
         self.plan = plan
         self.raw = values  # all values of the round, in the order of the plan
         self.probes: Probes = plan.probes
         self.notes: Mapping[str, Any] = plan.probes.notes
-        shares = zip(self.probes.requests, plan.shares(values), strict=True)
-        self._readings = [(request, request.read(share, plan.frame)) for request, share in shares]
+        self._readings: list[tuple[Request, Any]] = []
+        self._gradients: tuple[Gradients, GradientReading] | None = None
+        for request, share in zip(self.probes.requests, plan.shares(values), strict=True):
+            reading = request.read(share, plan.frame)
+            self._readings.append((request, reading))
+            if type(request) is Gradients:
+                self._gradients = request, reading
 
-    def _reading(self, kind: type) -> tuple[Any, Any]:
-        """Return the request of a kind, and what it read."""
+    def _reading(self, kind: type) -> Any:
+        """Return what the request of a kind has read."""
         for request, reading in self._readings:
             if type(request) is kind:
-                return request, reading
-        raise AttributeError(f"this round asked for no {kind.__name__.lower()}: see its `plan`")
+                return reading
+        raise AttributeError(f"this round asked for no {kind.__name__.lower()}: see the method's `plan`")
 
-    def point_values(self) -> Iterator[PointValues]:
-        """Iterate over the points of the round at which values of components are known."""
-        for request, reading in self._readings:
-            yield from request.point_values(reading)
+    def point_values(self) -> list[PointValues]:
+        """Return the points of the round at which values of components are known, with these values."""
+        if len(self._readings) == 1:
+            request, reading = self._readings[0]
+            return request.point_values(reading)
+        return [found for request, reading in self._readings for found in request.point_values(reading)]
 
     # Plain values.
 
     @property
     def values(self) -> Array:
         """The values that `Probes.values` asked for, (points, components)."""
-        out: Array = self._reading(Values)[1]
+        out: Array = self._reading(Values)
         return out
 
     @property
     def moved(self) -> Array:
         """The values that `Probes.around` asked for, (components, directions)."""
-        out: Array = self._reading(Around)[1]
+        out: Array = self._reading(Around)
         return out
 
     @property
     def paired(self) -> Array:
         """The values that `Probes.each` asked for, (rows,)."""
-        out: Array = self._reading(Each)[1]
+        out: Array = self._reading(Each)
         return out
 
     # Gradients.
@@ -74,8 +81,7 @@ class Answers:
     @property
     def gradients(self) -> GradientReading:
         """The estimates that `Probes.gradients` asked for."""
-        out: GradientReading = self._reading(Gradients)[1]
-        return out
+        return self._asked_gradients()[1]
 
     @property
     def at_points(self) -> Array | None:
@@ -85,7 +91,7 @@ class Answers:
     @property
     def coefficients(self) -> Array:
         """The coefficients c of the estimates sum_l c_l u_l, (points, components, q)."""
-        return self.gradients.coefficients
+        return self._asked_gradients()[1].coefficients
 
     @property
     def components(self) -> Indices:
@@ -104,8 +110,12 @@ class Answers:
         return self._mean(coefficients[point] - coefficients[other], point, None)
 
     def _tag(self, point: int, place: int) -> int:
-        request: Gradients = self._reading(Gradients)[0]
-        return request.tag(point, place, self.plan.frame.estimator)
+        return self._asked_gradients()[0].tag(point, place, self.plan.frame.estimator)
+
+    def _asked_gradients(self) -> tuple[Gradients, GradientReading]:
+        if self._gradients is None:
+            raise AttributeError("this round asked for no gradients: see the method's `plan`")
+        return self._gradients
 
     def _mean(self, coefficients: Array, point: int, components: slice | Indices | None) -> Array:
         """Return the mean over rows c of sum_l c_l u_l, with the directions of each component at a point."""

@@ -6,7 +6,7 @@ rows queries, and how the values are read back. `Probes` joins requests to what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -50,8 +50,8 @@ class Request(Protocol):
     def read(self, values: Array, frame: Frame) -> Any:
         """Return what the values of all rows mean to the method."""
 
-    def point_values(self, reading: Any) -> Iterator[PointValues]:
-        """Iterate over the points at which the request tells values of components themselves."""
+    def point_values(self, reading: Any) -> list[PointValues]:
+        """Return the points at which the request tells values of components themselves."""
 
 
 class GradientReading(NamedTuple):
@@ -151,10 +151,11 @@ class Gradients:
         plus, minus = table[:, :, : e.q], table[:, :, e.q :]
         return GradientReading(None, (plus - minus) * (0.5 * scale))
 
-    def point_values(self, reading: GradientReading) -> Iterator[PointValues]:
-        if reading.at_points is not None:
-            for place, (point, row) in enumerate(zip(self.points, reading.at_points, strict=True)):
-                yield PointValues(point, row, place == 0)
+    def point_values(self, reading: GradientReading) -> list[PointValues]:
+        if reading.at_points is None:
+            return []
+        rows = enumerate(zip(self.points, reading.at_points, strict=True))
+        return [PointValues(point, row, place == 0) for place, (point, row) in rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,9 +180,8 @@ class Values:
     def read(self, values: Array, frame: Frame) -> Array:
         return values.reshape(len(self.points), len(self.components))
 
-    def point_values(self, reading: Array) -> Iterator[PointValues]:
-        for point, row in zip(self.points, reading, strict=True):
-            yield PointValues(point, row, False)
+    def point_values(self, reading: Array) -> list[PointValues]:
+        return [PointValues(point, row, False) for point, row in zip(self.points, reading, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,8 +240,8 @@ class Around:
     def read(self, values: Array, frame: Frame) -> Array:
         return values.reshape(len(self.components), self.count)
 
-    def point_values(self, reading: Array) -> Iterator[PointValues]:
-        yield from ()
+    def point_values(self, reading: Array) -> list[PointValues]:
+        return []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,8 +268,8 @@ class Each:
     def read(self, values: Array, frame: Frame) -> Array:
         return values
 
-    def point_values(self, reading: Array) -> Iterator[PointValues]:
-        yield from ()
+    def point_values(self, reading: Array) -> list[PointValues]:
+        return []
 
 
 Components = Sequence[int] | Indices | range

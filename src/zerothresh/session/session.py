@@ -15,6 +15,7 @@ from zerothresh.constraint.threshold import Diverged
 from zerothresh.evaluate.base import Failure
 from zerothresh.rounds.advance import Standing, advance, mean, start, with_value
 from zerothresh.rounds.method import chooses_steps
+from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.search import Remark
 from zerothresh.rounds.task import Task
@@ -86,12 +87,11 @@ class Session:
     def open(self) -> None:
         """Plan the next round, or end if there is none or if it does not fit into the limits."""
         task, ledger = self.task, self.ledger
-        probes = self._next_probes()
-        if probes is None:
+        plan = self._next_plan()
+        if plan is None:
             message = f"the method has nothing more to ask after {self.standing.nit} steps"
             self.finish(Status.CONVERGED, message)
             return
-        plan = task.plan(probes, self.standing.round)
         kept = f" (kept for F at the result: {task.reserve})" if task.reserve else ""
         if plan.calls > ledger.remaining():
             made = f"{self.nfev} of {task.budget} have been made"
@@ -109,13 +109,15 @@ class Session:
                 return
         self.open_round = OpenRound(self, plan)
 
-    def _next_probes(self) -> Probes | None:
-        """Return what the method asks for next; a round that asks for nothing is answered at once."""
+    def _next_plan(self) -> Plan | None:
+        """Return the queries of the next round; a round that asks for nothing is answered at once."""
         for _ in range(EMPTY_ROUNDS):
             probes = self.standing.search.request
-            if probes is None or probes.calls(self.task.estimator) > 0:
-                return probes
+            if probes is None:
+                return None
             plan = self.task.plan(probes, self.standing.round)
+            if plan.calls > 0:
+                return plan
             self.standing = advance(self.task, self.standing, plan, np.empty(0))
         return None
 
