@@ -107,7 +107,7 @@ def _summary(rows: list[Row], place: int) -> None:
         values = {row: row.ratio(other(row), row.contestant(place, view))[0] for row in chosen}
         values = {row: value for row, value in values.items() if value == value}
         if not values:
-            return "no method reached the goal"
+            return "nothing to compare"
         lowest = min(values, key=lambda row: values[row])
         average = exp(sum(map(log, values.values())) / len(values))
         smallest = f"smallest {values[lowest]:.3g} ({lowest.problem.name})"

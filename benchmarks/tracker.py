@@ -87,12 +87,12 @@ def run(
             if not _answer(optimizer, problem):
                 hits.ended = "diverged"
                 break
-            search, nfev = optimizer.search, optimizer.nfev
-            if search.state.theta is not theta:
-                theta = search.state.theta
+            standing, nfev = optimizer.session.standing, optimizer.nfev
+            if standing.theta is not theta:
+                theta = standing.theta
                 here = judge.gap(theta)
-            if search.best_x is not best:
-                best = search.best_x
+            if standing.best_x is not best:
+                best = standing.best_x
                 there = judge.gap(best)
             result = here if best is None else there
             judge.note(nfev, min(here, result), result)
@@ -115,15 +115,16 @@ def run(
 
 
 def _answer(optimizer: zt.Optimizer, problem: Instance) -> bool:
-    """Evaluate one round through the engine, which is cheaper than ask and tell; False if a value is not finite."""
-    plan = optimizer.open_plan
-    assert plan is not None
+    """Evaluate one round through the session, which is cheaper than ask and tell; False if a value is not finite."""
+    session = optimizer.session
+    assert session.open_round is not None
+    plan = session.open_round.plan
     for start in range(0, plan.calls, _CHUNK):
         stop = min(start + _CHUNK, plan.calls)
         values = problem.values(plan.points(start, stop), plan.components[start:stop])
         if not np.isfinite(values.sum()):
             return False
-        optimizer.deliver(start, values)
+        session.deliver(start, values)
     return True
 
 

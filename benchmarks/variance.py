@@ -17,9 +17,17 @@ from typing import Any
 import numpy as np
 
 import zerothresh as zt
-from zerothresh.rounds.search import advance, begin, next_probes, plan_of
+from zerothresh.rounds.advance import Standing, advance, start
+from zerothresh.rounds.search import Stepwise
+from zerothresh.rounds.task import Task
 
 N, D, Q, MU = 10, 100, 10, 1e-4
+
+
+def after_round(task: Task, standing: Standing, problem: Any) -> Standing:
+    """Return where a run stands after one more round."""
+    plan = task.plan(standing.search.request, standing.round)
+    return advance(task, standing, plan, problem.values(plan.points(), plan.components))
 
 
 def errors(method: Any, estimator: zt.Estimator, draws: int) -> np.ndarray:
@@ -33,15 +41,13 @@ def errors(method: Any, estimator: zt.Estimator, draws: int) -> np.ndarray:
     for seed in range(draws):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the library warns that k = d thresholds nothing, which is intended here
-            opt = zt.Optimizer(anchor, D, n=N, budget=10**9, method=method, estimator=estimator, seed=seed)
-        search = begin(opt.task)
-        if hasattr(search.state, "anchor"):  # VR-SZHT begins with a round at the anchor
-            plan = plan_of(opt.task, next_probes(opt.task, search), search.round)
-            search = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))
-        search = search._replace(state=replace(search.state, theta=theta))
-        plan = plan_of(opt.task, next_probes(opt.task, search), search.round)
-        after = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))
-        g = (theta - after.state.theta) / method.eta
+            task = zt.Optimizer(anchor, D, n=N, budget=10**9, method=method, estimator=estimator, seed=seed).task
+        standing = start(task)
+        if hasattr(standing.search.state, "anchor"):  # VR-SZHT begins with a round at the anchor
+            standing = after_round(task, standing, problem)
+        moved = Stepwise(task, replace(standing.search.state, theta=theta), standing.round)
+        after = after_round(task, standing._replace(search=moved), problem)
+        g = (theta - after.theta) / method.eta
         out[seed] = ((g - problem.gradient(theta)) ** 2).sum()
     return out
 
