@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zerothresh.methods.auto.curves import NODES, Curves, Splines
+from zerothresh.methods.auto.curves import MAX_NODES, Curves, Splines
 
 
 def parabolas(z):
@@ -88,7 +88,7 @@ def test_of_many_places_the_nearest_are_taken_and_no_two_that_are_too_close():
     curves = of(np.sin, rng.uniform(-3, 3, (4, 40)))
     centre = np.array([-1.0, 0.0, 1.0, 2.0])
     splines = curves.centre(centre, np.full(4, 0.05))
-    assert 3 <= splines.z.shape[1] <= NODES
+    assert 3 <= splines.z.shape[1] <= MAX_NODES
     assert (np.diff(splines.z, axis=1) > 0.05).all()
     nearest = np.abs(curves.z - centre[:, None]).min(axis=1)
     np.testing.assert_array_equal(np.abs(splines.z - centre[:, None]).min(axis=1), nearest)

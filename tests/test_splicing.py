@@ -35,18 +35,18 @@ def enumerated(A, b, k, forced=()):
 @pytest.mark.parametrize("k", [1, 3, 5, 8])
 def test_small_models_are_solved_exactly(seed, k):
     A, b = model(seed, 8)
-    x = splicing.solve(A, b, k)
+    x = splicing.best_subset(A, b, k)
     assert np.count_nonzero(x) <= k
     assert value(A, b, x) == pytest.approx(enumerated(A, b, k), rel=1e-9)
 
 
 def test_where_supports_are_too_many_exchanges_find_the_optimum_nearly_always(monkeypatch):
     """From three starts, of 100 models at most 8 end above the optimum, and none by more than 5 %."""
-    monkeypatch.setattr(splicing, "ALL", 0)
+    monkeypatch.setattr(splicing, "MAX_ENUMERATED_SUPPORTS", 0)
     missed = 0
     for seed in range(100):
         A, b = model(seed, 10)
-        best, found = enumerated(A, b, 3), value(A, b, splicing.solve(A, b, 3, starts=[np.array([0, 1, 2])]))
+        best, found = enumerated(A, b, 3), value(A, b, splicing.best_subset(A, b, 3, starts=[np.array([0, 1, 2])]))
         assert best * (1 + 1e-9) <= found <= 0.95 * best
         missed += found > best * (1 - 1e-9)
     assert missed <= 8
@@ -56,9 +56,9 @@ def test_where_supports_are_too_many_exchanges_find_the_optimum_nearly_always(mo
 @pytest.mark.parametrize("forced", [[5], [1, 6], [0, 1, 6]])
 @pytest.mark.parametrize("starts", [[], [[2, 4, 5]], [[2]]])
 def test_forced_coordinates_are_in_the_support_and_the_rest_is_the_best(everything, forced, starts, monkeypatch):
-    monkeypatch.setattr(splicing, "ALL", everything)
+    monkeypatch.setattr(splicing, "MAX_ENUMERATED_SUPPORTS", everything)
     A, b = model(4, 8)
-    x = splicing.solve(A, b, 3, forced=np.array(forced), starts=[np.array(start) for start in starts])
+    x = splicing.best_subset(A, b, 3, forced=np.array(forced), starts=[np.array(start) for start in starts])
     assert set(forced) <= set(np.flatnonzero(x).tolist())
     assert np.count_nonzero(x) == 3
     assert value(A, b, x) == pytest.approx(enumerated(A, b, 3, forced), rel=1e-9)
@@ -68,7 +68,7 @@ def test_forced_coordinates_are_in_the_support_and_the_rest_is_the_best(everythi
 def test_the_price_of_an_exchange_is_the_difference_of_two_minima(seed):
     A, b = model(seed, 7)
     S = np.array([4, 0, 2])
-    change, here = splicing.prices(A, b, S), least(A, b, S)
+    change, here = splicing.exchange_costs(A, b, S), least(A, b, S)
     assert np.isinf(change[S]).all()
     for j in set(range(7)) - set(S.tolist()):
         for a in range(3):
@@ -78,41 +78,41 @@ def test_the_price_of_an_exchange_is_the_difference_of_two_minima(seed):
 
 
 def test_a_given_start_alone_is_bettered_and_never_worsened(monkeypatch):
-    monkeypatch.setattr(splicing, "ALL", 0)
+    monkeypatch.setattr(splicing, "MAX_ENUMERATED_SUPPORTS", 0)
     for seed in range(20):
         A, b = model(seed, 12)
         start = np.array([1, 5, 9])
-        x = splicing.solve(A, b, 3, starts=[start], alone=True)
+        x = splicing.best_subset(A, b, 3, starts=[start], only_given_starts=True)
         assert value(A, b, x) <= least(A, b, start) * (1 - 1e-12)
-        assert np.isinf(splicing.prices(A, b, np.flatnonzero(x))).any()
+        assert np.isinf(splicing.exchange_costs(A, b, np.flatnonzero(x))).any()
 
 
 @pytest.mark.parametrize("everything", [0, 4000])
 @pytest.mark.parametrize("c", [1e-100, 1e-6, 1e6, 1e100])
 def test_the_unit_of_the_values_and_of_the_coordinates_does_not_matter(everything, c, monkeypatch):
-    monkeypatch.setattr(splicing, "ALL", everything)
+    monkeypatch.setattr(splicing, "MAX_ENUMERATED_SUPPORTS", everything)
     A, b = model(3, 8)
-    x, root = splicing.solve(A, b, 3), np.sqrt(c)
+    x, root = splicing.best_subset(A, b, 3), np.sqrt(c)
     with np.errstate(all="ignore"):  # as a program has it
-        np.testing.assert_allclose(splicing.solve(c * A, c * b, 3), x, rtol=1e-8)
-        np.testing.assert_allclose(splicing.solve(c * A, root * b, 3) * root, x, rtol=1e-8)
+        np.testing.assert_allclose(splicing.best_subset(c * A, c * b, 3), x, rtol=1e-8)
+        np.testing.assert_allclose(splicing.best_subset(c * A, root * b, 3) * root, x, rtol=1e-8)
 
 
 @pytest.mark.parametrize("everything", [0, 4000])
 def test_the_order_of_the_coordinates_does_not_matter(everything, monkeypatch):
-    monkeypatch.setattr(splicing, "ALL", everything)
+    monkeypatch.setattr(splicing, "MAX_ENUMERATED_SUPPORTS", everything)
     A, b = model(6, 9)
     order = np.random.default_rng(0).permutation(9)
-    moved = splicing.solve(A[np.ix_(order, order)], b[order], 3)
-    np.testing.assert_allclose(moved, splicing.solve(A, b, 3)[order], rtol=1e-8)
+    moved = splicing.best_subset(A[np.ix_(order, order)], b[order], 3)
+    np.testing.assert_allclose(moved, splicing.best_subset(A, b, 3)[order], rtol=1e-8)
 
 
 @pytest.mark.parametrize("everything", [0, 4000])
 def test_a_model_of_lower_rank_is_solved_as_well(everything, monkeypatch):
-    monkeypatch.setattr(splicing, "ALL", everything)
+    monkeypatch.setattr(splicing, "MAX_ENUMERATED_SUPPORTS", everything)
     A, b = model(0, 8, rank=2)
     A[:, 3], A[3], b[3] = A[:, 4], A[4], b[4]  # and two coordinates are the same
-    x = splicing.solve(A, b, 4)
+    x = splicing.best_subset(A, b, 4)
     assert np.isfinite(x).all()
     assert np.count_nonzero(x) <= 4
     assert value(A, b, x) <= 0.999 * enumerated(A + 1e-9 * np.eye(8), b, 2)  # two are enough at rank 2
@@ -121,13 +121,13 @@ def test_a_model_of_lower_rank_is_solved_as_well(everything, monkeypatch):
 @pytest.mark.parametrize("everything", [0, 4000])
 @pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
 def test_zeros_and_numbers_that_are_none_give_zeros(everything, bad, monkeypatch):
-    monkeypatch.setattr(splicing, "ALL", everything)
+    monkeypatch.setattr(splicing, "MAX_ENUMERATED_SUPPORTS", everything)
     A, b = model(0, 6)
-    assert not splicing.solve(np.full((6, 6), bad), b, 2).any()
-    assert not splicing.solve(A, np.full(6, bad), 2).any()
+    assert not splicing.best_subset(np.full((6, 6), bad), b, 2).any()
+    assert not splicing.best_subset(A, np.full(6, bad), 2).any()
     one = A.copy()
     one[0, 1] = bad
-    x = splicing.solve(one, b, 2)
+    x = splicing.best_subset(one, b, 2)
     assert np.isfinite(x).all()
     assert np.count_nonzero(x) <= 2
 
@@ -135,16 +135,16 @@ def test_zeros_and_numbers_that_are_none_give_zeros(everything, bad, monkeypatch
 @pytest.mark.parametrize("everything", [0, 4000])
 def test_dead_coordinates_do_no_harm(everything, monkeypatch):
     """Rows of zeros, as those of a coordinate that F does not depend on."""
-    monkeypatch.setattr(splicing, "ALL", everything)
+    monkeypatch.setattr(splicing, "MAX_ENUMERATED_SUPPORTS", everything)
     A, b = model(1, 8)
     A[2:], A[:, 2:], b[2:] = 0.0, 0.0, 0.0
     for k in (1, 2, 5, 8):
-        x = splicing.solve(A, b, k)
+        x = splicing.best_subset(A, b, k)
         assert np.isfinite(x).all()
         assert value(A, b, x) == pytest.approx(enumerated(A[:2, :2], b[:2], min(k, 2)), rel=1e-6)
 
 
 def test_more_places_than_coordinates_are_as_many_as_there_are():
     A, b = model(2, 4)
-    np.testing.assert_allclose(splicing.solve(A, b, 9), np.linalg.solve(A, b), rtol=1e-6)
-    np.testing.assert_allclose(splicing.solve(A[:1, :1], b[:1], 1), b[:1] / A[0, 0], rtol=1e-6)
+    np.testing.assert_allclose(splicing.best_subset(A, b, 9), np.linalg.solve(A, b), rtol=1e-6)
+    np.testing.assert_allclose(splicing.best_subset(A[:1, :1], b[:1], 1), b[:1] / A[0, 0], rtol=1e-6)

@@ -100,7 +100,7 @@ class Advice:
                 "queries": self.probe.queries,
                 "directions": self.probe.directions,
                 "components": self.probe.components,
-                "words": self.probe.look.words(),
+                "words": self.probe.look.summary(),
                 "start": self.probe.start,
                 "rho_minus": asdict(self.probe.constants.minus),
                 "rho_plus": asdict(self.probe.constants.plus),
@@ -245,7 +245,7 @@ def _told(n: int | None, d: int | None, rho_minus: float | None, rho_plus: float
 def _probed(found: Probe) -> Curvature:
     whole, rough = found.whole.rho_plus, found.constants.rho_plus
     if not found.trusted or whole <= 0:  # kinks and flat starts: what the look saw of one component has to do
-        whole = rough = max(whole, rough, found.look.value / found.look.length**2)
+        whole = rough = max(whole, rough, found.look.start_value / found.look.length**2)
     return Curvature(found.constants.rho_minus, whole, max(whole, rough), found.look.mu, found.look.central)
 
 

@@ -66,9 +66,9 @@ class Probing(Program):
         left = int(context.left)
         of = np.sort(context.rng.subset(context.n, max(1, min(context.n, left // (2 * 2 * LEAST + 6)))))
         count = min(MOST, (left // of.size - 6) // 2)
-        h = seen.bend(context.d)
+        h = seen.curvature_step(context.d)
         rows: list[Array] = []
-        for centre in (context.theta0, self._sparse(context, seen.across(context.d))):
+        for centre in (context.theta0, self._sparse(context, seen.gradient_length(context.d))):
             u = self._directions(context, (count + 1) // 2 if not rows else count // 2)
             base = (yield from context.values([centre], of))[0]
             ahead = yield from context.values([*(centre + h * u)], of)

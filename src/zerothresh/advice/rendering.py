@@ -82,7 +82,7 @@ def _problem(advice: Advice) -> Table:
             f"rho^- in [{minus.low:.2g}, {minus.high:.2g}], rho^+ in [{plus.low:.2g}, {plus.high:.2g}] "
             f"(2 standard errors); F alone: rho^+ = {seen.whole.rho_plus:.3g}"
         )
-        rows["seen"] = seen.look.words() + ("" if seen.trusted else ": curvatures mean little here")
+        rows["seen"] = seen.look.summary() + ("" if seen.trusted else ": curvatures mean little here")
     return _rows(rows)
 
 

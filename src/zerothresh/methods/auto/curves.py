@@ -1,4 +1,7 @@
-"""Functions of one number, many at once: learnt from values at a few places, and asked for slope and bend anywhere."""
+"""Many functions of one variable at once: sampled at a few places, and interpolated with first and second derivatives.
+
+The single-index model (`zerothresh.methods.auto.single_index_model`) uses one curve per component.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,18 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.sampling.jit import kernel
 
-NODES = 10  # places that a curve goes through at the most: those nearest to where it is needed
+MAX_NODES = 10  # a spline goes through at most this many samples: those nearest to where it is needed
+_RELATIVE_SPACING = 0.3  # samples may be sparser away from the centre: their spacing grows with the distance
 
 
 class Curves:
-    """m curves l_i; each is a cubic spline through its values nearest to a centre."""
+    """Samples of m curves l_i; `centre` turns those nearest to a place into cubic splines.
+
+    Attributes
+    ----------
+    z: array of shape (m, samples), where each curve was sampled.
+    l: array of shape (m, samples), the values there.
+    """
 
     def __init__(self, m: int) -> None:
         self.z = np.empty((m, 0))
@@ -24,25 +34,31 @@ class Curves:
         return len(self.z)
 
     def add(self, z: Array, values: Array) -> None:
-        """One more value of each curve."""
+        """Add one sample to each curve."""
         self.z = np.column_stack([self.z, z])
         self.l = np.column_stack([self.l, values])
 
     def extend(self, more: Curves) -> None:
-        """Further curves; each keeps its own places, and the shorter ones repeat their last."""
+        """Append further curves with samples of their own; shorter rows are padded by repeating their last sample."""
         width = max(self.z.shape[1], more.z.shape[1])
         self.z = np.concatenate([_padded(self.z, width), _padded(more.z, width)])
         self.l = np.concatenate([_padded(self.l, width), _padded(more.l, width)])
 
     def centre(self, z: Array, spacing: Array) -> Splines:
-        """Splines through the places nearest to z, of places at least ``spacing`` apart."""
+        """Return splines through the samples nearest to z.
+
+        Arguments
+        ---------
+        z: array of shape (m,), the place around which each curve is needed.
+        spacing: array of shape (m,), the smallest distance between two samples that are used.
+        """
         order = np.argsort(np.abs(self.z - z[:, None]), axis=1, kind="stable")
         near, values = np.take_along_axis(self.z, order, 1), np.take_along_axis(self.l, order, 1)
         keep = np.zeros(near.shape, bool)
-        for j in range(near.shape[1]):  # nearest first; a place too close to a nearer one says nothing more
+        for j in range(near.shape[1]):  # nearest first; a sample too close to one already used adds nothing
             gap = np.where(keep[:, :j], np.abs(near[:, :j] - near[:, j : j + 1]), np.inf)
-            apart = np.maximum(spacing, 0.3 * np.abs(near[:, j] - z))  # finer towards the centre
-            keep[:, j] = (gap.min(axis=1, initial=np.inf) > apart) & (keep[:, :j].sum(axis=1) < NODES)
+            min_gap = np.maximum(spacing, _RELATIVE_SPACING * np.abs(near[:, j] - z))
+            keep[:, j] = (gap.min(axis=1, initial=np.inf) > min_gap) & (keep[:, :j].sum(axis=1) < MAX_NODES)
         count = int(keep.sum(axis=1).min())
         rank = np.argsort(~keep, axis=1, kind="stable")[:, : max(count, 1)]
         Z, L = np.take_along_axis(near, rank, 1), np.take_along_axis(values, rank, 1)
@@ -51,16 +67,23 @@ class Curves:
 
 
 def _padded(a: Array, width: int) -> Array:
+    """Widen a to ``width`` columns by repeating the last one, or with zeros if it has none."""
     return np.pad(a, ((0, 0), (0, width - a.shape[1])), mode="edge") if a.shape[1] else np.zeros((len(a), width))
 
 
 class Splines:
-    """Cubic splines through sorted places; beyond them parabolas."""
+    """Cubic splines through sorted nodes, one per curve; beyond the nodes they continue as parabolas.
+
+    Arguments
+    ---------
+    z: array of shape (m, nodes), sorted along each row.
+    l: array of shape (m, nodes), the values at the nodes.
+    """
 
     def __init__(self, z: Array, l: Array) -> None:
         self.z, self.l = z, l
         m, q = z.shape
-        self.bend: Array = np.zeros((m, q))
+        self.curvature: Array = np.zeros((m, q))  # second derivatives at the nodes
         if q < 3:
             return
         h = np.diff(z, axis=1)
@@ -71,40 +94,50 @@ class Splines:
         T[:, inner, inner - 1], T[:, inner, inner] = h[:, :-1], 2 * (h[:, :-1] + h[:, 1:])
         T[:, inner, inner + 1] = h[:, 1:]
         right[:, inner] = 6 * np.diff(slope, axis=1)
-        T[:, 0, 0], T[:, 0, 1], T[:, -1, -1], T[:, -1, -2] = 1, -1, 1, -1  # parabolas at the ends: exact on quadratics
+        T[:, 0, 0], T[:, 0, 1], T[:, -1, -1], T[:, -1, -2] = 1, -1, 1, -1  # parabolic ends: exact for quadratics
         scale = h.mean(axis=1)[:, None]
         T[:, inner] /= scale[:, :, None]
         right[:, inner] /= scale
-        with suppress(np.linalg.LinAlgError):  # else straight pieces
-            self.bend = np.asarray(np.linalg.solve(T, right[:, :, None])[:, :, 0], dtype=np.float64)
+        with suppress(np.linalg.LinAlgError):  # if nodes coincide, the curve stays piecewise linear
+            self.curvature = np.asarray(np.linalg.solve(T, right[:, :, None])[:, :, 0], dtype=np.float64)
 
     def at(self, z: Array) -> tuple[Array, Array, Array]:
-        """Values, slopes and bends at z, one place a curve."""
+        """Evaluate each curve at one place.
+
+        Arguments
+        ---------
+        z: array of shape (m,), one place per curve.
+
+        Returns
+        -------
+        three arrays of shape (m,): values, first derivatives and second derivatives.
+        """
         out = np.empty((3, len(self.z)))
-        _at(self.z, self.l, self.bend, np.asarray(z, dtype=np.float64), out)
+        _evaluate(self.z, self.l, self.curvature, np.asarray(z, dtype=np.float64), out)
         return out[0], out[1], out[2]
 
 
 @kernel
-def _at(places: Any, values: Any, bends: Any, z: Any, out: Any) -> None:
-    m, q = places.shape
+def _evaluate(nodes: Any, values: Any, curvatures: Any, z: Any, out: Any) -> None:
+    """Write value, first and second derivative of each spline at z into the rows of ``out``."""
+    m, q = nodes.shape
     for i in range(m):
         if q == 1:
             out[0, i], out[1, i], out[2, i] = values[i, 0], 0.0, 0.0
             continue
         j = 0
-        while j < q - 2 and places[i, j + 1] <= z[i]:
+        while j < q - 2 and nodes[i, j + 1] <= z[i]:
             j += 1
-        a, b = places[i, j], places[i, j + 1]
-        fa, fb, ma, mb = values[i, j], values[i, j + 1], bends[i, j], bends[i, j + 1]
+        a, b = nodes[i, j], nodes[i, j + 1]
+        fa, fb, ma, mb = values[i, j], values[i, j + 1], curvatures[i, j], curvatures[i, j + 1]
         h = b - a
         inside = min(max(z[i], a), b)
         u, v = (b - inside) / h, (inside - a) / h
         value = u * fa + v * fb + h * h / 6 * ((u**3 - u) * ma + (v**3 - v) * mb)
         slope = (fb - fa) / h + h / 6 * ((3 * v * v - 1) * mb - (3 * u * u - 1) * ma)
-        bend = u * ma + v * mb
+        curvature = u * ma + v * mb
         beyond = z[i] - inside
-        rise = max(bend, 0.0)
+        rise = max(curvature, 0.0)  # a curve that is concave at its end continues as a line: it must not fall for ever
         out[0, i] = value + beyond * slope + 0.5 * rise * beyond * beyond
         out[1, i] = slope + rise * beyond
-        out[2, i] = bend
+        out[2, i] = curvature

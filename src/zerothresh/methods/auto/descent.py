@@ -1,8 +1,8 @@
-"""Descent for black boxes of which nothing is known: differences along coordinates, and a quasi-Newton model.
+"""Descent for black boxes of unknown form: differences along coordinates, and a quasi-Newton model.
 
-A gradient over all coordinates costs n d calls and is asked for seldom: it picks the support. On the
-support a gradient costs n k, and quasi-Newton steps go down there. Where there are many components,
-it begins with a few of them and takes more as it gets better. At the bottom, coordinates are exchanged.
+A gradient over all coordinates costs n d calls and is asked for rarely: it picks the support. On the support a
+gradient costs n k calls, and quasi-Newton steps minimise F there. If there are many components, the descent begins
+with a few of them and uses more as it makes progress. At a local minimum, exchanges of one coordinate are tried.
 """
 
 from __future__ import annotations
@@ -10,625 +10,692 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.niht import better
-from zerothresh.methods.auto.quasi_newton import QuasiNewton
-from zerothresh.methods.auto.rough import evolve, swap
-from zerothresh.methods.auto.surface import Surface
+from zerothresh.methods.auto.quasi_newton import MAX_MODELLED_COORDINATES, QuasiNewton
+from zerothresh.methods.auto.response_surface import ResponseSurface
+from zerothresh.methods.auto.significance import significantly_lower
+from zerothresh.methods.auto.single_index_model import SingleIndexModel
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
-if TYPE_CHECKING:
-    from zerothresh.methods.auto.index import Model
-
-
-MOST = 1500  # coordinates that a model has at the most
+_BUDGET_SPENT = "The budget is spent."
+_MAX_SURFACE_COORDINATES = 30  # a response surface on a larger support needs too many values
+_NEGLIGIBLE = 1e-8  # share of the total decrease that is not worth another round, with all components
+_NEGLIGIBLE_ON_SOME = 3e-2  # the same while only some components are used: a closer fit to them would not carry over
+_COARSE_KINK, _COARSE_ROUGH = 1.0, 0.3  # first difference steps as a share of |theta|, for kinks and for jumps
+_FINEST_COARSE_STEP = 2e-3  # share of |theta| below which coarse difference steps are not shortened any more
+_CLEAR_SIGNAL, _STRONG_SIGNAL = 3, 6  # gradient over noise: when steps are long enough, and when they may be shorter
+_MAX_STEP_FACTOR = 1e3  # a difference step is lengthened up to about this factor to stand out of the noise
+_MAX_SHORTENINGS = 4  # times in a row that difference steps are shortened without progress
+_MAX_DAMPING_ROUNDS = 7  # increases of the damping before a support step is given up
+_MAX_BACKTRACKS = 5  # reductions of a Newton step on the support
+_ARMIJO = 1e-4  # share of the predicted decrease that a Newton step must achieve (Nocedal and Wright, section 3.1)
+_MAX_EXTENSION = 1e4  # a step that pays is lengthened up to about this factor
+_KINK_PROMISE = 1e-4  # of the total decrease: a rejected step that promised more than this hints at a kink
+_TINY = 1e-300  # lower limit of divisors
 
 
 class Descent:
-    """Where the search is: theta, f_i there for the first components, the model."""
+    """The state of the search: theta, the values of the components in use there, and the models.
 
-    def __init__(self, context: Context, seen: Diagnosis, *, exchanges: int = 6, known: Model | None = None) -> None:
-        self.context, self.seen, self.exchanges = context, seen, exchanges
-        self.order = context.rng.subset(context.n, context.n) if known is None else known.order
-        self.given = np.empty((0, 0)) if known is None else known.first  # gradients at the start, of the first
-        self.spent = False  # whether the budget was what ended the search
-        self.repeats = 1  # calls that a value is the mean of
-        self.width = 1.0  # how much longer difference steps are than the first look said; 1 unless values are random
-        self.clear = np.inf  # how far the last gradient stands out of the noise
-        self.narrowed = 0  # how often in turn steps were shortened
-        self.coarse = (
-            1.0 if seen.kink else 0.3 if seen.rough else 0.0
-        )  # a long difference step, as a share of theta; 0: a short one
-        self.C = context.free()
+    Arguments
+    ---------
+    context: the run.
+    diagnosis: what the first calls found.
+    exchanges: int, how many exchanges of one coordinate are tried at a local minimum. Default: 6.
+    index_model: a single-index model whose order of components and gradients at the start are used again.
+        Default: None.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        diagnosis: Diagnosis,
+        *,
+        exchanges: int = 6,
+        index_model: SingleIndexModel | None = None,
+    ) -> None:
+        self.context, self.diagnosis, self.exchanges = context, diagnosis, exchanges
+        self.order = context.rng.subset(context.n, context.n) if index_model is None else index_model.order
+        # gradients at the start that are known already, of the first components in this order
+        self.known_gradients = np.empty((0, 0)) if index_model is None else index_model.start_gradients
+        self.budget_spent = False  # whether the search ended because of the budget
+        self.repeats = 1  # calls per value; more than one if values are random
+        self.step_factor = 1.0  # difference steps in units of the diagnosed one; not 1 only if values are random
+        self.signal_to_noise = np.inf  # of the last gradient
+        self.shortenings = 0  # how often in a row difference steps were shortened
+        self.coarse_step = _first_coarse_step(diagnosis)  # difference step as a share of |theta|; 0: the diagnosed one
+        self.C = context.free()  # candidate coordinates
         self.theta = context.theta
-        self.values = self.start = np.empty(0)  # f_i at theta, and at the start, of the first components in order
-        self.quasi = QuasiNewton(self.C[:0])
-        self.g = np.empty(0)  # the last gradient on all of C, and where it was
-        self.at = self.theta
-        self.gained = 0.0  # how much F has fallen so far, about
-        self.tried = set[bytes]()  # supports that exchanges have tried
-        self.rows = np.empty((0, 0))  # the gradients of the components
-        self.local: QuasiNewton | None = None  # the model that they make
-        self.settled: Array | None = None  # the point where only an exchange may help
-        self.kinked = False  # whether a step that promised much led nowhere
-        self.lost = self.pause = 0  # how often in turn it was the worse one, and the rounds until it is tried again
+        self.values = self.start_values = np.empty(0)  # f_i at theta and at the start, of the components in use
+        self.model = QuasiNewton(self.C[:0])
+        self.g = np.empty(0)  # the last gradient on all of C; empty if there is none
+        self.g_theta = self.theta  # where it was measured
+        self.total_decrease = 0.0  # how much F has decreased so far, about
+        self.tried_supports = set[bytes]()  # supports that exchanges have tried
+        self.component_gradients = np.empty((0, 0))
+        self.gauss_newton: QuasiNewton | None = None  # the model that these make
+        self.local_minimum: Array | None = None  # the point from which only an exchange may lead further
+        self.kink_suspected = False  # whether a step that promised much did not lower F
+        # how often in a row the Gauss-Newton model lost to the quasi-Newton model, and the rounds until its next try
+        self.gauss_newton_losses = self.gauss_newton_pause = 0
 
-    # What is asked for.
+    # Components, values and gradients.
 
     @property
     def m(self) -> int:
-        """Components in use."""
+        """The number of components in use."""
         return int(self.values.size)
 
     @property
-    def of(self) -> Indices:
-        """Their numbers."""
+    def components(self) -> Indices:
+        """The components in use."""
         return self.order[: self.m]
 
     @property
-    def left(self) -> float:
-        """Calls that are left, without those that have to tell what more components say to all this."""
-        return self.context.left - 2 * (self._next - self.m)
+    def calls_available(self) -> float:
+        """The calls that are left, less those reserved for the components that will judge the result."""
+        return self.context.left - 2 * (self._next_level - self.m)
 
     @property
-    def _next(self) -> int:
-        """Components of the level after this one."""
+    def _next_level(self) -> int:
+        """The number of components of the next level: three times as many, or all."""
         return min(3 * self.m if 4 * self.m < self.context.n else self.context.n, self.context.n)
 
     @property
     def F(self) -> float:
-        """The mean of their values at theta."""
+        """The mean of the values at theta of the components in use."""
         return float(self.values.mean())
 
     @property
-    def slack(self) -> float:
-        """How much two means differ by noise."""
-        return 2 * self.seen.noise / math.sqrt(self.m * self.repeats)
+    def noise_margin(self) -> float:
+        """The difference of two means that may be noise."""
+        return 2 * self.diagnosis.noise / math.sqrt(self.m * self.repeats)
 
-    def use(self, m: int) -> Asks:
-        """Use the first m components."""
+    def use_components(self, m: int) -> Asks:
+        """Use the first m components; go back to the start if the new ones say that theta is worse."""
         if m == self.m:
             return
-        self.lost = self.pause = 0
-        self._forget()
-        context, more = self.context, self.order[self.m : m]
+        self.gauss_newton_losses = self.gauss_newton_pause = 0
+        self._discard_gradient()
+        context, new = self.context, self.order[self.m : m]
         start = context.theta0
         if self.theta is start:
-            values = yield from context.starts(more)
-            self.start = self.values = np.concatenate([self.values, values])
-        else:  # are the new ones better here than at the start?
-            here = (yield from context.values([self.theta], more))[0]
-            there = yield from context.starts(more)
-            self.start, self.values = np.concatenate([self.start, there]), np.concatenate([self.values, here])
-            if float(here.mean()) >= float(there.mean()) and float(self.start.mean()) <= self.F:
-                self.theta, self.values = start, self.start  # no: it was a fit to a few
-            if self.m == context.n and (context.fun is None or context.fun > self.F or self.seen.random):
+            values = yield from context.starts(new)
+            self.start_values = self.values = np.concatenate([self.values, values])
+        else:
+            here = (yield from context.values([self.theta], new))[0]
+            at_start = yield from context.starts(new)
+            self.start_values = np.concatenate([self.start_values, at_start])
+            self.values = np.concatenate([self.values, here])
+            if float(here.mean()) >= float(at_start.mean()) and float(self.start_values.mean()) <= self.F:
+                self.theta, self.values = start, self.start_values  # theta was fitted to a few components only
+            if self.m == context.n and (context.fun is None or context.fun > self.F or self.diagnosis.random):
                 context.move(self.theta, self.F)
-            elif context.fun is None and better(here, there, context.n):
+            elif context.fun is None and significantly_lower(here, at_start, context.n):
                 context.move(self.theta)
 
     def gradient(self, C: Indices) -> Generator[Probes, Answers, Array]:
-        """The gradient on C at theta, by differences."""
-        given = self.given
-        if self.theta is self.context.theta0 and given.shape[1:] == C.shape and 0 < len(given) <= self.m:
-            self.given = given[:0]  # gradients that are known are not asked for again
-            rest = slice(len(given), self.m)
-            if len(given) < self.m:
-                more = yield from self._slopes(C, self.of[rest], self.values[rest])
-                given = np.concatenate([given, more])
-            self.rows = given
+        """Return the gradient on the coordinates C at theta, from differences."""
+        known = self.known_gradients
+        if self.theta is self.context.theta0 and known.shape[1:] == C.shape and 0 < len(known) <= self.m:
+            self.known_gradients = known[:0]
+            rest = slice(len(known), self.m)
+            if len(known) < self.m:
+                more = yield from self._slopes(C, self.components[rest], self.values[rest])
+                known = np.concatenate([known, more])
+            self.component_gradients = known
         else:
-            total = yield from self._slopes(C, self.of, self.values)
+            total = yield from self._slopes(C, self.components, self.values)
             for _ in range(self.repeats - 1):
-                total = total + (yield from self._slopes(C, self.of, self.values))
-            self.rows = total / self.repeats
-        return np.asarray(self.rows.mean(axis=0))
+                total = total + (yield from self._slopes(C, self.components, self.values))
+            self.component_gradients = total / self.repeats
+        return np.asarray(self.component_gradients.mean(axis=0))
 
-    def _slopes(self, C: Indices, of: Indices, base: Array) -> Generator[Probes, Answers, Array]:
-        slopes, _ = yield from self.context.slopes(self.theta, C, self._mu(), of, base, central=self._central)
+    def _slopes(self, C: Indices, components: Indices, base: Array) -> Generator[Probes, Answers, Array]:
+        """Return the gradients of some components on C at theta."""
+        mu, central = self._mu(), self._central
+        slopes, _ = yield from self.context.slopes(self.theta, C, mu, components, base, central=central)
         return slopes
 
     @property
     def _central(self) -> bool:
-        return self.coarse > 0 or self.seen.central
+        """Whether differences are central."""
+        return self.coarse_step > 0 or self.diagnosis.central
 
-    def _bends(self) -> Asks:
-        """A model from the components: the curvature of each along its own gradient, by one more value (Gauss-Newton).
+    def _fit_gauss_newton(self) -> Asks:
+        """Make a Gauss-Newton model: the curvature of each component along its own gradient, from one more value.
 
-        f_i(theta + s) is about f_i + g_i.s + kappa_i (g_i.s)^2 / 2: exact if f_i is a function of one score
-        that is quadratic, and good where a component has few scores, as the residual of a model has.
+        f_i(theta + s) is about f_i + g_i.s + kappa_i (g_i.s)^2 / 2. This is exact if f_i is a quadratic function of
+        one score, and good if a component has few scores, as the squared residual of a model has.
         """
-        context, C, G = self.context, self.C, self.rows
-        norms = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
+        context, C, G = self.context, self.C, self.component_gradients
+        norms = np.maximum(np.linalg.norm(G, axis=1), _TINY)
         move = np.zeros((self.m, context.d))
-        move[:, C] = G / norms[:, None] * -max(self.seen.bend(context.d), self._mu())
+        move[:, C] = G / norms[:, None] * -max(self.diagnosis.curvature_step(context.d), self._mu())
         points = context.inside(self.theta + move)
-        values = yield from context.each(points, self.of)
+        values = yield from context.each(points, self.components)
         z = np.einsum("rc,rc->r", (points - self.theta)[:, C], G)
-        kappa = 2 * (values - self.values - z) / np.maximum(z * z, 1e-300)
+        kappa = 2 * (values - self.values - z) / np.maximum(z * z, _TINY)
         kappa = np.where(np.isfinite(kappa) & (kappa > 0), kappa, 0.0)
         A = (G * kappa[:, None]).T @ G / self.m
-        share = float(np.trace(A)) / C.size
-        if share > 0:
-            B = np.eye(self.quasi.places.size) * share
-            at = np.searchsorted(self.quasi.places, C)
-            B[np.ix_(at, at)] = A + 1e-3 * share * np.eye(C.size)
-            self.local = QuasiNewton(self.quasi.places, B)
+        mean_curvature = float(np.trace(A)) / C.size
+        if mean_curvature > 0:
+            B = np.eye(self.model.coordinates.size) * mean_curvature
+            positions = np.searchsorted(self.model.coordinates, C)
+            B[np.ix_(positions, positions)] = A + 1e-3 * mean_curvature * np.eye(C.size)
+            self.gauss_newton = QuasiNewton(self.model.coordinates, B)
 
     def _mu(self) -> float:
-        """The step of a difference: beside a large theta it must not be lost in rounding."""
+        """Return the difference step; beside a large theta it must not be lost in rounding."""
         size = float(np.abs(self.theta).max())
-        if self.coarse:
-            return self.coarse * (size or self.seen.length)
-        return max(self.width * self.seen.mu, 1e-8 * size)
+        if self.coarse_step:
+            return self.coarse_step * (size or self.diagnosis.length)
+        return max(self.step_factor * self.diagnosis.mu, 1e-8 * size)
 
-    def price(self, size: int) -> int:
-        """What a gradient on ``size`` coordinates costs."""
-        return self.repeats * self.m * size * (2 if self._central and self.context.box is None else 1)
+    def gradient_cost(self, coordinates: int) -> int:
+        """Return the number of calls of a gradient on this many coordinates."""
+        return self.repeats * self.m * coordinates * (2 if self._central and self.context.box is None else 1)
 
-    def value(self, theta: Array) -> Generator[Probes, Answers, Array]:
-        """The values at another point."""
-        values = yield from self.context.values([theta] * self.repeats, self.of)
+    def values_at(self, theta: Array) -> Generator[Probes, Answers, Array]:
+        """Return the values of the components in use at another point."""
+        values = yield from self.context.values([theta] * self.repeats, self.components)
         return np.asarray(values.mean(axis=0))
 
-    def take(self, theta: Array, values: Array) -> None:
-        """Go there."""
-        self.gained += self.F - float(values.mean())
+    def accept(self, theta: Array, values: Array) -> None:
+        """Move to theta; it becomes the iterate of the run if all components are in use and F is better."""
+        self.total_decrease += self.F - float(values.mean())
         self.theta, self.values = theta, values
         best = self.context.fun
-        if self.m == self.context.n and (best is None or self.seen.random or best > self.F):
+        if self.m == self.context.n and (best is None or self.diagnosis.random or best > self.F):
             self.context.move(theta, self.F)
+
+    def _move_context(self) -> None:
+        """Make theta the iterate of the run; its F is known only if all components are in use."""
+        self.context.move(self.theta, self.F if self.m == self.context.n else None)
 
     # The search.
 
     def search(self) -> Generator[Probes, Answers, str]:
-        """Go down to a point that no exchange of one coordinate betters; returns why it ended, in words."""
+        """Descend to a point that no exchange of one coordinate improves; returns the reason for stopping."""
         context = self.context
-        m = self._first()
+        m = self._first_components()
         while True:
-            yield from self.use(max(m, self.m))
-            words = yield from self.level()
+            yield from self.use_components(max(m, self.m))
+            reason = yield from self.descend()
             if self.m == context.n or context.left < self.m:
-                return words
-            m = self._next
+                return reason
+            m = self._next_level
 
-    def kick(self, tries: int) -> Generator[Probes, Answers, str]:
-        """Where nothing leads down from the start: begin at the best of some random sparse points."""
+    def random_restarts(self, count: int) -> Generator[Probes, Answers, str]:
+        """Restart from the best of some random sparse points, if nothing leads down from the start."""
         context, best = self.context, (self.theta, self.values)
         S_size = min(context.k, self.C.size)
-        for turn in range(tries):
-            if self.left < 3 * self.price(self.C.size) + 12 * self.m:
+        for turn in range(count):
+            if self.calls_available < 3 * self.gradient_cost(self.C.size) + 12 * self.m:
                 break
             points = []
             for _ in range(8):
                 point = np.zeros(context.d)
                 S = self.C[context.rng.subset(self.C.size, S_size)]
-                point[S] = context.rng.normal(S_size) * self.seen.length * 3.0 ** (turn % 5 - 1)
+                point[S] = context.rng.normal(S_size) * self.diagnosis.length * 3.0 ** (turn % 5 - 1)
                 points.append(context.constraint.project(context.inside(self.theta + point)))
-            values = yield from context.values(points, self.of)
+            values = yield from context.values(points, self.components)
             lowest = int(np.argmin(values.mean(axis=1)))
             self.theta, self.values = points[lowest], values[lowest]
-            self._forget()
-            yield from self.level()
-            if float(best[1].mean()) - self.slack > self.F:
-                context.move(self.theta, self.F if self.m == context.n else None)
-                return "a random start led further down"
+            self._discard_gradient()
+            yield from self.descend()
+            if float(best[1].mean()) - self.noise_margin > self.F:
+                self._move_context()
+                return "A restart from a random point lowered F."
             self.theta, self.values = best
-            self._forget()
-        return "no random start led further down"
+            self._discard_gradient()
+        return "No restart from a random point lowered F."
 
-    def restarts(self, share: float) -> Generator[Probes, Answers, str]:
-        """Begin again from a part of the best support, without what was dropped at first.
+    def partial_restarts(self, share: float) -> Generator[Probes, Answers, str]:
+        """Restart from a random part of the best support, at first without the coordinates that were dropped.
 
-        It ends when ``share`` times the calls that led to the best point have found nothing better.
+        The restarts end when ``share`` times the calls that led to the best point have found nothing better.
+        Returns what the restarts came to.
         """
-        context, failed, count = self.context, 0, 0
-        whole, until = self.C, (1 + share) * self.context.used
-        while context.used < until and self.m == context.n:
+        context, failures, count = self.context, 0, 0
+        all_coordinates, end = self.C, (1 + share) * self.context.used
+        while context.used < end and self.m == context.n:
             S = np.flatnonzero(self.theta)
-            self.spent = self.left < 3 * self.price(whole.size)
-            if S.size < 2 or whole.size <= context.k or self.spent:
+            self.budget_spent = self.calls_available < 3 * self.gradient_cost(all_coordinates.size)
+            if S.size < 2 or all_coordinates.size <= context.k or self.budget_spent:
                 break
             count += 1
-            if self.seen.rough and count % 4:  # the support may be right, and the bottom elsewhere on it
-                yield from swap(self, count)
-                yield from evolve(self, 3.0 ** -(count % 4))
+            if self.diagnosis.rough and count % 4:  # the support may be right, and the minimum elsewhere on it
+                yield from swap_coordinate(self, count)
+                yield from evolve_on_support(self, 3.0 ** -(count % 4))
                 context.move(self.theta, self.F)
                 continue
-            best = self.theta, self.values, self.gained
-            kept = np.isin(S, context.constraint.include)
-            dropped = S[(context.rng.uniform(S.size) < 0.5) & ~kept]
-            dropped = dropped if dropped.size else S[~kept][:1]
+            best = self.theta, self.values, self.total_decrease
+            forced = np.isin(S, context.constraint.include)
+            dropped = S[(context.rng.uniform(S.size) < 0.5) & ~forced]
+            dropped = dropped if dropped.size else S[~forced][:1]
             start = self.theta.copy()
             start[dropped] = 0.0
             start = context.constraint.project(start)
-            self.values = yield from self.value(start)
-            self.theta, self.C = start, np.setdiff1d(whole, dropped)
-            for C in (self.C, whole):
+            self.values = yield from self.values_at(start)
+            self.theta, self.C = start, np.setdiff1d(all_coordinates, dropped)
+            for C in (self.C, all_coordinates):
                 self.C = C
-                self.coarse = _long(self.seen) or self.coarse
-                self._forget()
-                self.settled = None
-                yield from self.level()
-            if float(best[1].mean()) - self._least(True) > self.F:
-                failed, until = 0, (1 + share) * context.used
+                self.coarse_step = _first_coarse_step(self.diagnosis) or self.coarse_step
+                self._discard_gradient()
+                self.local_minimum = None
+                yield from self.descend()
+            if float(best[1].mean()) - self._negligible_decrease(True) > self.F:
+                failures, end = 0, (1 + share) * context.used
             else:
-                failed += 1
-                self.theta, self.values, self.gained = best
+                failures += 1
+                self.theta, self.values, self.total_decrease = best
             context.move(self.theta, self.F)
-            self._forget()
-        return f"{count} restarts, of which the last {failed} found nothing better" if count else "no restart"
+            self._discard_gradient()
+        if not count:
+            return "No restarts were made."
+        return f"Of {count} restarts, the last {failures} found nothing better."
 
-    def _first(self) -> int:
-        """How many components to begin with: a few if there are many, fewer if the budget is small."""
+    def _first_components(self) -> int:
+        """Return how many components to begin with: a few if there are many, fewer if the budget is small."""
         context = self.context
-        afford = context.left / (8 * (self.C.size + 2))
+        affordable = context.left / (8 * (self.C.size + 2))
         few = min(context.n, max(3, math.ceil(context.n / 9)))
-        if self.theta is not context.theta0:  # a good point is known, and not to be left for what a few say
+        if self.theta is not context.theta0:  # a good point is known; a few components must not lead away from it
             few = context.n
-        return int(max(1, min(few, context.n, afford)))
+        return int(max(1, min(few, context.n, affordable)))
 
-    def insist(self) -> Asks:
-        """The budget is spent: ask for what would be next, so that a run whose budget is raised goes on."""
-        while self.spent:
-            self._forget()
-            yield from self.level(force=True)
+    def resume_after_budget_increase(self) -> Asks:
+        """If the budget ended the search, ask for what comes next, so that a larger budget continues the run."""
+        while self.budget_spent:
+            self._discard_gradient()
+            yield from self.descend(ignore_budget=True)
 
-    def level(self, *, force: bool = False) -> Generator[Probes, Answers, str]:
-        """Go down with the components in use; with ``force``, whatever the budget."""
+    def descend(self, *, ignore_budget: bool = False) -> Generator[Probes, Answers, str]:
+        """Descend to a local minimum of the components in use; returns the reason for stopping.
+
+        With ``ignore_budget``, the first gradient is asked for even if the budget does not cover it.
+        """
         context, C = self.context, self.C
-        fresh = self.theta is not context.theta0 and self.theta is not self.settled and not self.g.size
-        if fresh and self.quasi.scaled and not self.coarse:
-            yield from self._polish(3)  # more components: what do they say on this support?
+        moved = self.theta is not context.theta0 and self.theta is not self.local_minimum and not self.g.size
+        if moved and self.model.scaled and not self.coarse_step:
+            yield from self._newton_steps(3)  # components were added: adapt to them on the present support first
         while True:
-            self.spent = self.left < self.price(C.size) + self.m * self.repeats and not force
-            if self.spent:
-                return "the budget is spent"
-            force = False
-            g = yield from self._look_around()
+            self.budget_spent = (
+                self.calls_available < self.gradient_cost(C.size) + self.m * self.repeats and not ignore_budget
+            )
+            if self.budget_spent:
+                return _BUDGET_SPENT
+            ignore_budget = False
+            g = yield from self._full_gradient()
             C = self.C
-            if self.theta is not self.settled:
-                words = yield from self._down(g)
-                if words:
-                    return words
-                if self.theta is not self.settled:
+            if self.theta is not self.local_minimum:
+                reason = yield from self._iterate(g)
+                if reason:
+                    return reason
+                if self.theta is not self.local_minimum:
                     continue
-            self.spent = self.left < self.price(C.size) + self.m * self.repeats
-            if self.spent:
-                return "the budget is spent"
-            g = yield from self._look_around()
-            better = yield from self._exchange(g)
-            if not better and not (yield from self._surer()):
-                return "no exchange of a coordinate helps"
+            self.budget_spent = self.calls_available < self.gradient_cost(C.size) + self.m * self.repeats
+            if self.budget_spent:
+                return _BUDGET_SPENT
+            g = yield from self._full_gradient()
+            improved = yield from self._try_exchanges(g)
+            if not improved and not (yield from self._average_more_calls()):
+                return "No exchange of one coordinate lowers F."
 
-    def _down(self, g: Array) -> Generator[Probes, Answers, str]:
-        """A step that may change the support, and some on it; returns why there is to be no other one, in words."""
+    def _iterate(self, g: Array) -> Generator[Probes, Answers, str]:
+        """Make a step that may change the support, and steps on it; returns a reason to stop, or an empty string."""
         context, C = self.context, self.C
-        last, before = self.m == context.n, self.F
-        self.local = None
-        if self.m > 2 and self.m >= context.k and self.left > 3 * self.m and not self.coarse:
-            self.pause -= 1
-            if self.pause < 0:
-                yield from self._bends()
-        yield from self._pick(g)
-        if self.theta is not self.at:
-            yield from self._polish(30 if last else 8)
-        if not last and (self.theta is not self.at or before - self.F <= self._least(last)):
-            return "more components are needed"
-        if before - self.F > self._least(last):
-            self.narrowed = 0
+        all_components, previous_F = self.m == context.n, self.F
+        self.gauss_newton = None
+        enough_components = self.m > 2 and self.m >= context.k
+        if enough_components and self.calls_available > 3 * self.m and not self.coarse_step:
+            self.gauss_newton_pause -= 1
+            if self.gauss_newton_pause < 0:
+                yield from self._fit_gauss_newton()
+        yield from self._support_step(g)
+        if self.theta is not self.g_theta:
+            yield from self._newton_steps(30 if all_components else 8)
+        negligible = previous_F - self.F <= self._negligible_decrease(all_components)
+        if not all_components and (self.theta is not self.g_theta or negligible):
+            return "More components are needed."
+        if previous_F - self.F > self._negligible_decrease(all_components):
+            self.shortenings = 0
             return ""
-        if self.local is None and self.lost and self.m >= context.k and self.pause >= 0 and not self.coarse:
-            self.pause = 0  # it may be right here
+        paused = self.gauss_newton is None and self.gauss_newton_losses and self.gauss_newton_pause >= 0
+        if paused and self.m >= context.k and not self.coarse_step:
+            self.gauss_newton_pause = 0  # the Gauss-Newton model lost before, but it may be right here
             return ""
-        if self.coarse and self.left < 3 * self.price(C.size):  # values are cheap beside another gradient
-            yield from evolve(self)
-            while (yield from self._exchange(g)):
-                yield from evolve(self)
-        if (yield from self._finer()):
+        if self.coarse_step and self.calls_available < 3 * self.gradient_cost(C.size):
+            # values are cheap compared with another gradient
+            yield from evolve_on_support(self)
+            while (yield from self._try_exchanges(g)):
+                yield from evolve_on_support(self)
+        if self._adapt_difference_step():
             return ""
-        if self.coarse:
-            yield from evolve(self)
-        if self.seen.random:
-            yield from self._settle()
-        self.settled = self.theta
+        if self.coarse_step:
+            yield from evolve_on_support(self)
+        if self.diagnosis.random:
+            yield from self._minimise_surface()
+        self.local_minimum = self.theta
         return ""
 
-    def _look_around(self) -> Generator[Probes, Answers, Array]:
-        """The gradient on all coordinates, unless it is known here."""
-        if not self.g.size or self.at is not self.theta:
-            if self.seen.random:
-                yield from self._listen()
+    def _full_gradient(self) -> Generator[Probes, Answers, Array]:
+        """Return the gradient on all coordinates at theta, from the last time if theta has not moved."""
+        if not self.g.size or self.g_theta is not self.theta:
+            if self.diagnosis.random:
+                yield from self._update_noise()
             g = yield from self.gradient(self.C)
-            while self.seen.random:  # longer steps, if noise is all that shows
-                self.clear = float(np.linalg.norm(g)) / (self._blur() * math.sqrt(self.C.size))
-                if self.clear > 3 or self.width > 1e3 or self.left < 4 * self.price(self.C.size):
+            while self.diagnosis.random:  # lengthen the difference step while the gradient is mostly noise
+                self.signal_to_noise = float(np.linalg.norm(g)) / (self._slope_noise() * math.sqrt(self.C.size))
+                affordable = self.calls_available >= 4 * self.gradient_cost(self.C.size)
+                if self.signal_to_noise > _CLEAR_SIGNAL or self.step_factor > _MAX_STEP_FACTOR or not affordable:
                     break
-                self.width *= 4
+                self.step_factor *= 4
                 g = yield from self.gradient(self.C)
-            if not self.quasi.places.size:
-                g = self._screen(g)
+            if not self.model.coordinates.size:
+                g = self._start_model(g)
             if self.g.size:
-                self.quasi.learn(self.theta - self.at, g - self.g, self.C, self._blur())
-            self.g, self.at = g, self.theta
+                self.model.learn(self.theta - self.g_theta, g - self.g, self.C, self._slope_noise())
+            self.g, self.g_theta = g, self.theta
         return self.g
 
-    def _screen(self, g: Array) -> Array:
-        """The model is a matrix: where there are very many coordinates, only the steepest ones are modelled."""
+    def _start_model(self, g: Array) -> Array:
+        """Start the quasi-Newton model; if there are very many coordinates, only the steepest ones are modelled."""
         context, C = self.context, self.C
-        held = np.isin(C, context.constraint.include) | (self.theta[C] != 0) | (context.theta0[C] != 0)
-        if C.size > MOST:
-            keep = np.sort(np.argsort(-np.where(held, np.inf, np.abs(g)), kind="stable")[:MOST])
-            context.remark(f"htp: of {C.size} coordinates the {MOST} steepest are looked at")
-            self.C, self.rows, g = C[keep], self.rows[:, keep], g[keep]
-        self.quasi = QuasiNewton(self.C)
+        forced = np.isin(C, context.constraint.include) | (self.theta[C] != 0) | (context.theta0[C] != 0)
+        most = MAX_MODELLED_COORDINATES
+        if C.size > most:
+            keep = np.sort(np.argsort(-np.where(forced, np.inf, np.abs(g)), kind="stable")[:most])
+            context.remark(f"htp: Of {C.size} coordinates, only the {most} with the steepest slopes are searched.")
+            self.C, self.component_gradients, g = C[keep], self.component_gradients[:, keep], g[keep]
+        self.model = QuasiNewton(self.C)
         return g
 
-    def _listen(self) -> Asks:
-        """The noise at theta: it may be another one than at the start."""
-        four = yield from self.context.values([self.theta] * 4, self.of)
+    def _update_noise(self) -> Asks:
+        """Measure the noise at theta, which may differ from the noise at the start."""
+        four = yield from self.context.values([self.theta] * 4, self.components)
         noise = float(np.sqrt(four.var(axis=0, ddof=1).mean()))
         if noise > 0:
-            self.seen = replace(self.seen, noise=noise)
+            self.diagnosis = replace(self.diagnosis, noise=noise)
         share = 4 / (4 + self.repeats)
         self.values = share * four.mean(axis=0) + (1 - share) * self.values
-        self.context.move(self.theta, self.F if self.m == self.context.n else None)
+        self._move_context()
 
-    def _forget(self) -> None:
-        """The gradient was measured by another rule."""
+    def _discard_gradient(self) -> None:
+        """Discard the last gradient, because it was measured in a different way."""
         self.g = np.empty(0)
 
-    def _finer(self) -> Generator[Probes, Answers, bool]:
-        """Where F is not smooth: shorter difference steps, once long ones lead no further."""
-        if not self.coarse and self.kinked:  # slopes at a point say nothing here: look further
-            self.coarse, self.kinked = 0.3, False
-            self.context.remark("the function has kinks: differences over longer steps")
-        elif self.seen.random and not self.coarse and self.clear > 6 and self.narrowed < 4:
-            self.width /= 5  # the noise is not what misleads
-            self.narrowed += 1
-        elif self.coarse > 2e-3:
-            self.coarse /= 3
+    def _adapt_difference_step(self) -> bool:
+        """Change the difference step if F is not smooth or the noise allows it; returns whether it has changed."""
+        if not self.coarse_step and self.kink_suspected:  # slopes at a point are misleading here
+            self.coarse_step, self.kink_suspected = _COARSE_ROUGH, False
+            self.context.remark("The function has kinks; using differences over longer steps.")
+        elif (
+            self.diagnosis.random
+            and not self.coarse_step
+            and self.signal_to_noise > _STRONG_SIGNAL
+            and self.shortenings < _MAX_SHORTENINGS
+        ):
+            self.step_factor /= 5  # the length of the step is what misleads, not the noise
+            self.shortenings += 1
+        elif self.coarse_step > _FINEST_COARSE_STEP:
+            self.coarse_step /= 3
         else:
             return False
-        self._forget()
+        self._discard_gradient()
         return True
-        yield
 
-    def _surer(self) -> Generator[Probes, Answers, bool]:
-        """Where values are random: means of more calls, once noise is all that is left."""
+    def _average_more_calls(self) -> Generator[Probes, Answers, bool]:
+        """If values are random, average four times as many calls per value; returns whether that was affordable."""
         context = self.context
-        if not self.seen.random or self.left < 4 * self.repeats * self.m * (self.C.size + 4):
+        cost = 4 * self.repeats * self.m * (self.C.size + 4)
+        if not self.diagnosis.random or self.calls_available < cost:
             return False
         self.repeats *= 4
-        context.remark(f"noise is all that is left: each value is now the mean of {self.repeats}")
-        yield from self._settle()
-        self.tried.clear()
-        self._forget()
+        context.remark(f"Further gains are hidden by noise; each value is now the mean of {self.repeats} calls.")
+        yield from self._minimise_surface()
+        self.tried_supports.clear()
+        self._discard_gradient()
         return True
 
-    def _settle(self) -> Asks:
-        """Where values are random: to the bottom of a surface through many of them, on this support."""
+    def _minimise_surface(self) -> Asks:
+        """If values are random: move to the minimum of a response surface through many of them, on this support."""
         context, S = self.context, np.flatnonzero(self.theta)
-        if not self.coarse and 0 < S.size <= 30:
-            noise = self.seen.noise / math.sqrt(self.m)
-            surface = Surface(context, self.theta, self.quasi.block(S), self._mu(), noise)
-            self.theta = yield from surface.search(0.5 * context.used, self.of)
-        self.values = yield from self.value(self.theta)
-        context.move(self.theta, self.F if self.m == context.n else None)
-        self.settled = self.theta
+        if not self.coarse_step and 0 < S.size <= _MAX_SURFACE_COORDINATES:
+            noise = self.diagnosis.noise / math.sqrt(self.m)
+            surface = ResponseSurface(context, self.theta, self.model.block(S), self._mu(), noise)
+            self.theta = yield from surface.search(0.5 * context.used, self.components)
+        self.values = yield from self.values_at(self.theta)
+        self._move_context()
+        self.local_minimum = self.theta
 
-    def _least(self, last: bool) -> float:
-        """A gain that is not worth another round."""
-        return (1e-8 if last else 3e-2) * max(self.gained, 0.0) + self.slack
+    def _negligible_decrease(self, all_components: bool) -> float:
+        """Return the largest decrease of F that is not worth another round."""
+        share = _NEGLIGIBLE if all_components else _NEGLIGIBLE_ON_SOME
+        return share * max(self.total_decrease, 0.0) + self.noise_margin
 
-    def _blur(self) -> float:
-        """The noise of a slope."""
-        return 2 * self.seen.noise / (self._mu() * math.sqrt(max(self.m, 1) * self.repeats))
+    def _slope_noise(self) -> float:
+        """Return the noise of an entry of the gradient."""
+        return 2 * self.diagnosis.noise / (self._mu() * math.sqrt(max(self.m, 1) * self.repeats))
 
-    def _pick(self, g: Array) -> Asks:
-        """A step that may change the support: to the minimiser of a model, damped until F falls."""
-        quasi = self.quasi
-        if not quasi.scaled:
-            yield from self._scale(g)
-        if self.local is not None:
-            trial = self._goal(self.local, g, 0.0)
-            if trial is not None and self.left >= 2 * self.m:
-                values = yield from self.value(trial)
-                other = self._goal(quasi, g, 0.0)
+    def _support_step(self, g: Array) -> Asks:
+        """Make a step that may change the support: to the sparse minimiser of a model, damped until F decreases.
+
+        If there is a Gauss-Newton model, it competes with the quasi-Newton model, and the winner is kept.
+        """
+        model = self.model
+        if not model.scaled:
+            yield from self._measure_curvature(g)
+        if self.gauss_newton is not None:
+            trial = self._model_minimiser(self.gauss_newton, g, 0.0)
+            if trial is not None and self.calls_available >= 2 * self.m:
+                values = yield from self.values_at(trial)
+                other = self._model_minimiser(model, g, 0.0)
                 if other is not None and not np.array_equal(other, trial):
-                    others = yield from self.value(other)
-                    if float(others.mean()) < float(values.mean()):
-                        self.lost += 1
-                        self.pause = self.lost - 1
-                        trial, values = other, others
+                    other_values = yield from self.values_at(other)
+                    if float(other_values.mean()) < float(values.mean()):
+                        self.gauss_newton_losses += 1
+                        self.gauss_newton_pause = self.gauss_newton_losses - 1
+                        trial, values = other, other_values
                     else:
-                        self.lost, self.quasi = 0, self.local
+                        self.gauss_newton_losses, self.model = 0, self.gauss_newton
                 if float(values.mean()) < self.F:
-                    yield from self._stretch(g, trial, values)
+                    yield from self._extend_step(g, trial, values)
                     return
-        damp = 0.0
-        for _ in range(7):
-            trial = self._goal(self.quasi, g, damp)
-            if trial is None or self.left < self.m:
+        damping = 0.0
+        for _ in range(_MAX_DAMPING_ROUNDS):
+            trial = self._model_minimiser(self.model, g, damping)
+            if trial is None or self.calls_available < self.m:
                 return
-            values = yield from self.value(trial)
-            fall = self.F - float(values.mean())
-            if fall > 0:
-                yield from self._stretch(g, trial, values)
+            values = yield from self.values_at(trial)
+            decrease = self.F - float(values.mean())
+            if decrease > 0:
+                yield from self._extend_step(g, trial, values)
                 return
             move = (trial - self.theta)[self.C]
-            bent = 2 * (-float(g @ move) - fall) / max(float(move @ move), 1e-300)  # curvature along the step
-            now = self.quasi.mean
-            damp = min(max(4 * damp, 0.5 * (bent / now - 1), 0.1), max(100 * damp, 10.0))
-        first = self._goal(self.quasi, g, 0.0)
-        promised = 0.0 if first is None else -float(g @ (first - self.theta)[self.C])
-        self.kinked = not self.seen.random and promised > 1e-4 * self.gained + 10 * self.slack
+            curvature = 2 * (-float(g @ move) - decrease) / max(float(move @ move), _TINY)  # of F along the step
+            # the damping that would explain this curvature, halved; at least 4 times the last one
+            needed = 0.5 * (curvature / self.model.mean_curvature - 1)
+            damping = min(max(4 * damping, needed, 0.1), max(100 * damping, 10.0))
+        undamped = self._model_minimiser(self.model, g, 0.0)
+        promised = 0.0 if undamped is None else -float(g @ (undamped - self.theta)[self.C])
+        threshold = _KINK_PROMISE * self.total_decrease + 10 * self.noise_margin
+        self.kink_suspected = not self.diagnosis.random and promised > threshold
 
-    def _stretch(self, g: Array, trial: Array, values: Array) -> Asks:
-        """Take a step that lowered F, and go on in its direction as long as that pays."""
+    def _extend_step(self, g: Array, trial: Array, values: Array) -> Asks:
+        """Accept a step that lowered F, after extending it in its direction as long as that pays."""
         context, C, start, length = self.context, self.C, self.theta, 1.0
-        straight = trial - start
-        fall = self.F - float(values.mean())
-        promised = -float(g @ straight[C])
-        while fall > 0.6 * length * promised and self.left >= self.m * self.repeats and length < 1e4:
-            length *= 2.5  # F falls almost as steeply as at the beginning
-            further = context.H(start + length * straight)
-            seen = yield from self.value(further)
-            more = self.F - float(seen.mean())
-            if not more > fall:
+        direction = trial - start
+        decrease = self.F - float(values.mean())
+        promised = -float(g @ direction[C])
+        while (  # F decreases almost as steeply as at the beginning
+            decrease > 0.6 * length * promised
+            and self.calls_available >= self.m * self.repeats
+            and length < _MAX_EXTENSION
+        ):
+            length *= 2.5
+            further = context.H(start + length * direction)
+            further_values = yield from self.values_at(further)
+            further_decrease = self.F - float(further_values.mean())
+            if not further_decrease > decrease:
                 break
-            trial, values, fall = further, seen, more
-        self.take(trial, values)
+            trial, values, decrease = further, further_values, further_decrease
+        self.accept(trial, values)
 
     @property
-    def _reach(self) -> float:
-        """No step is longer."""
-        natural = max(self.seen.length, float(np.linalg.norm(self.context.theta0)))
+    def _max_step_length(self) -> float:
+        """The longest step that is ever made."""
+        natural = max(self.diagnosis.length, float(np.linalg.norm(self.context.theta0)))
         return min(1e5 * max(natural, float(np.linalg.norm(self.theta))), 1e20 * natural)
 
-    def _newton(self, g: Array, S: Indices) -> Array:
-        """The model's step on the support S."""
-        step = self.quasi.step(g, S)
-        return step * min(1.0, self._reach / max(float(np.linalg.norm(step)), 1e-300))
+    def _newton_step(self, g: Array, S: Indices) -> Array:
+        """Return the quasi-Newton step on the support S."""
+        step = self.model.step(g, S)
+        return step * min(1.0, self._max_step_length / max(float(np.linalg.norm(step)), _TINY))
 
-    def _goal(self, model: QuasiNewton, g: Array, damp: float) -> Array | None:
-        """The sparse minimiser of a model; None if it promises nothing."""
+    def _model_minimiser(self, model: QuasiNewton, g: Array, damping: float) -> Array | None:
+        """Return the sparse minimiser of a model, or None if it promises no decrease."""
         context = self.context
-        least = float(np.abs(g).max()) * math.sqrt(context.k) / self._reach
-        if context.constraint.groups is not None:  # the models know no groups: a plain step, and the exact projection
+        # curvature that keeps the step below the largest length
+        extra_curvature = float(np.abs(g).max()) * math.sqrt(context.k) / self._max_step_length
+        if context.constraint.groups is not None:  # the models know no groups: a gradient step and the exact projection
             step = self.theta.copy()
-            step[self.C] -= g / (model.mean * (1 + damp) + least)
+            step[self.C] -= g / (model.mean_curvature * (1 + damping) + extra_curvature)
             trial = context.H(step)
         else:
-            trial = context.H(model.sparse(self.theta, g, self.C, context.k, context.constraint, damp, least))
+            trial = context.H(
+                model.sparse_minimiser(self.theta, g, self.C, context.k, context.constraint, damping, extra_curvature)
+            )
         promised = -float(g @ (trial - self.theta)[self.C])
         return trial if promised > 0 and not np.array_equal(trial, self.theta) else None
 
-    def _scale(self, g: Array) -> Asks:
-        """The curvature along the thresholded gradient, by one more value of each component."""
+    def _measure_curvature(self, g: Array) -> Asks:
+        """Measure the curvature along the thresholded gradient with one more value, and scale the model with it."""
         context, C = self.context, self.C
-        whole = np.zeros(context.d)
-        whole[C] = g
-        step = context.constraint.project(self.theta - whole) - self.theta if self.theta.any() else -context.H(whole)
-        S = np.flatnonzero(context.constraint.project(whole)) if not step.any() else np.flatnonzero(step)
-        along = np.zeros(context.d)
-        along[S] = -whole[S]
-        size = float(np.linalg.norm(along))
-        if size == 0 or self.left < self.m:
-            self.quasi.scaled = True
+        full_g = np.zeros(context.d)
+        full_g[C] = g
+        step = context.constraint.project(self.theta - full_g) - self.theta if self.theta.any() else -context.H(full_g)
+        S = np.flatnonzero(context.constraint.project(full_g)) if not step.any() else np.flatnonzero(step)
+        direction = np.zeros(context.d)
+        direction[S] = -full_g[S]
+        norm = float(np.linalg.norm(direction))
+        if norm == 0 or self.calls_available < self.m:
+            self.model.scaled = True
             return
-        h = max((1.0 if self.coarse else 0.1) * self.seen.length, self._mu()) / size
-        point = context.inside(self.theta + h * along)
-        values = yield from self.value(point)
+        h = max((1.0 if self.coarse_step else 0.1) * self.diagnosis.length, self._mu()) / norm
+        point = context.inside(self.theta + h * direction)
+        values = yield from self.values_at(point)
         moved = point - self.theta
-        length = float(moved @ moved)
-        bent = 2 * (float(values.mean()) - self.F - float(whole @ moved)) / max(length, 1e-300)
-        least = 1e-3 * size / max(self.seen.length, 1e-300)
-        self.quasi.rescale(max(bent, least, 1e-300))
+        square = float(moved @ moved)
+        curvature = 2 * (float(values.mean()) - self.F - float(full_g @ moved)) / max(square, _TINY)
+        min_curvature = 1e-3 * norm / max(self.diagnosis.length, _TINY)
+        self.model.rescale(max(curvature, min_curvature, _TINY))
 
-    def _polish(self, rounds: int) -> Asks:
-        """QuasiNewton-Newton steps on the support."""
-        context, quasi = self.context, self.quasi
+    def _newton_steps(self, rounds: int) -> Asks:
+        """Make up to ``rounds`` quasi-Newton steps on the support, with a backtracking line search."""
+        context, model = self.context, self.model
         S = np.flatnonzero(self.theta)
-        old: tuple[Array, Array] | None = None
+        last: tuple[Array, Array] | None = None
         for _ in range(rounds):
-            if S.size == 0 or self.left < self.price(S.size) + 2 * self.m:
+            if S.size == 0 or self.calls_available < self.gradient_cost(S.size) + 2 * self.m:
                 return
             g = yield from self.gradient(S)
-            if old is not None:
-                quasi.learn(self.theta - old[0], g - old[1], S, self._blur())
-            old = self.theta, g
-            step = self._newton(g, S)
+            if last is not None:
+                model.learn(self.theta - last[0], g - last[1], S, self._slope_noise())
+            last = self.theta, g
+            step = self._newton_step(g, S)
             slope = float(g @ step)
             if not slope < 0:
                 return
-            before, length, fell = self.F, 1.0, False
-            for _ in range(5):
+            previous_F, length, decreased = self.F, 1.0, False
+            for _ in range(_MAX_BACKTRACKS):
                 trial = self.theta.copy()
                 trial[S] += length * step
                 trial = context.H(trial)
-                if self.left < self.m:
+                if self.calls_available < self.m:
                     return
-                values = yield from self.value(trial)
-                rise = float(values.mean()) - before
-                if rise < 1e-4 * length * slope:
-                    fell = True
+                values = yield from self.values_at(trial)
+                rise = float(values.mean()) - previous_F
+                if rise < _ARMIJO * length * slope:
+                    decreased = True
                     break
-                curved = 2 * (rise - length * slope)
-                length *= min(max(-length * slope / curved if curved > 0 else 0.25, 0.05), 0.5)
-            if not fell:
+                excess = 2 * (rise - length * slope)  # minimiser of the parabola through both values, safeguarded
+                length *= min(max(-length * slope / excess if excess > 0 else 0.25, 0.05), 0.5)
+            if not decreased:
                 return
-            self.take(trial, values)
-            if before - self.F <= self._least(self.m == context.n) and before - self.F <= -0.1 * slope:
+            self.accept(trial, values)
+            negligible = self._negligible_decrease(self.m == context.n)
+            if previous_F - self.F <= negligible and previous_F - self.F <= -0.1 * slope:
                 return
-            if before - self.F <= 0.1 * self._least(self.m == context.n):
+            if previous_F - self.F <= 0.1 * negligible:
                 return
 
-    def _exchange(self, g: Array) -> Generator[Probes, Answers, bool]:
-        """Try the exchanges of one coordinate that the model likes best, on real values."""
-        context, C, quasi = self.context, self.C, self.quasi
+    def _try_exchanges(self, g: Array) -> Generator[Probes, Answers, bool]:
+        """Try the exchanges of one coordinate that the model prefers; returns whether one of them lowers F."""
+        context, C, model = self.context, self.C, self.model
         if context.constraint.groups is not None:
             return False
-        left = self.exchanges * (10 if self.coarse else 1)
-        for point in quasi.exchanges(self.theta, g, C, 4 * left):
-            name = np.flatnonzero(point).tobytes()
-            if name in self.tried or left == 0:
+        remaining = self.exchanges * (10 if self.coarse_step else 1)
+        for point in model.exchanges(self.theta, g, C, 4 * remaining):
+            support_key = np.flatnonzero(point).tobytes()
+            if support_key in self.tried_supports or remaining == 0:
                 continue
-            self.tried.add(name)
-            left -= 1
+            self.tried_supports.add(support_key)
+            remaining -= 1
             trial = context.H(point)
-            if self.left < self.m * self.repeats * (2 if self.coarse else 2 * context.k + 4):
+            cost = self.m * self.repeats * (2 if self.coarse_step else 2 * context.k + 4)
+            if self.calls_available < cost:
                 return False
-            values = yield from self.value(trial)
-            if self.coarse:  # slopes tell little here, and values are cheap
-                if float(values.mean()) < self.F - self.slack:
-                    self.take(trial, values)
+            values = yield from self.values_at(trial)
+            if self.coarse_step:  # slopes say little here, and values are cheap
+                if float(values.mean()) < self.F - self.noise_margin:
+                    self.accept(trial, values)
                     return True
                 continue
-            here, there, before = (self.theta, self.values), (trial, values), self.F
-            self.theta, self.values = there
-            gained = self.gained
-            yield from self._refine(before)
-            if before - self._least(True) > self.F:
-                context.move(self.theta, self.F if self.m == context.n else None)
+            current, previous_F, total_decrease = (self.theta, self.values), self.F, self.total_decrease
+            self.theta, self.values = trial, values
+            yield from self._refine_trial(previous_F)
+            if previous_F - self._negligible_decrease(True) > self.F:
+                self._move_context()
                 return True
-            self.gained = gained
-            self.theta, self.values = here
-            context.move(self.theta, self.F if self.m == context.n else None)
+            self.total_decrease = total_decrease
+            self.theta, self.values = current
+            self._move_context()
         return False
 
-    def _refine(self, bar: float) -> Asks:
-        """QuasiNewton-Newton steps on a support that is on trial, as long as they may still lead below the bar."""
-        quasi = self.quasi
+    def _refine_trial(self, F_to_beat: float) -> Asks:
+        """Make quasi-Newton steps on the support of a trial point, as long as they may still beat this value of F."""
+        model = self.model
         S = np.flatnonzero(self.theta)
-        old: tuple[Array, Array] | None = None
+        last: tuple[Array, Array] | None = None
         for _ in range(4):
-            if S.size == 0 or self.left < self.price(S.size) + 2 * self.m:
+            if S.size == 0 or self.calls_available < self.gradient_cost(S.size) + 2 * self.m:
                 return
             g = yield from self.gradient(S)
-            if old is not None:
-                quasi.learn(self.theta - old[0], g - old[1], S, self._blur())
-            old = self.theta, g
-            step = self._newton(g, S)
+            if last is not None:
+                model.learn(self.theta - last[0], g - last[1], S, self._slope_noise())
+            last = self.theta, g
+            step = self._newton_step(g, S)
             promised = -0.5 * float(g @ step)
-            if self.F - 3 * promised > bar or promised <= self._least(True):
+            if self.F - 3 * promised > F_to_beat or promised <= self._negligible_decrease(True):
                 return
             trial = self.theta.copy()
             trial[S] += step
             trial = self.context.constraint.project(trial)
-            values = yield from self.value(trial)
+            values = yield from self.values_at(trial)
             if not float(values.mean()) < self.F:
                 return
             self.theta, self.values = trial, values
 
 
-def _long(seen: Diagnosis) -> float:
-    """The share of theta that a difference step is long at first, where F is not smooth; 0 where it is."""
-    return 1.0 if seen.kink else 0.3 if seen.rough else 0.0
+def _first_coarse_step(diagnosis: Diagnosis) -> float:
+    """Return the first difference step as a share of |theta| if F is not smooth; 0 if it is."""
+    return _COARSE_KINK if diagnosis.kink else _COARSE_ROUGH if diagnosis.rough else 0.0

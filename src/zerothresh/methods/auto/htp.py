@@ -1,4 +1,4 @@
-"""HTP: hard thresholding pursuit. The gradient picks the support, quasi-Newton steps go down on it."""
+"""HTP: hard thresholding pursuit. The gradient picks the support, quasi-Newton steps minimise on it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from zerothresh.methods.registry import register
 @register("htp")
 @dataclass(frozen=True)
 class HTP(Program):
-    """Hard thresholding pursuit by differences: n d calls to pick a support, n (k + 1) a step on it.
+    """Hard thresholding pursuit with difference gradients: n d calls to pick a support, n (k + 1) per step on it.
 
     Arguments
     ---------
-    exchanges: how many exchanges of a coordinate are tried at a point where nothing else helps; each
-        costs n (k + 2) calls or a few times that. 0: none.
+    exchanges: int, how many exchanges of one coordinate are tried at a local minimum. Each costs n (k + 2) calls or
+        a few times as many; 0 tries none. Default: 6.
 
     Reference: Foucart, *Hard thresholding pursuit*, SIAM J. Numer. Anal. 2011.
 
@@ -33,7 +33,7 @@ class HTP(Program):
     order: ClassVar[int] = 2
     solves: ClassVar[str] = "smooth, l0"
     queries: ClassVar[str] = "n d for a support, n (k + 1) on it"
-    memory: ClassVar[str] = "1 a call + d^2"
+    memory: ClassVar[str] = "1 per call + d^2"
 
     exchanges: int = 6
 
@@ -41,11 +41,11 @@ class HTP(Program):
         check.count("exchanges", self.exchanges, low=0, what=" (exchanges that are tried)")
 
     def search(self, context: Context) -> Asks:
-        seen = yield from diagnose(context)
-        context.remark(seen.words())
-        context.random = seen.random
+        diagnosis = yield from diagnose(context)
+        context.remark(f"Diagnosis: {diagnosis.summary()}.")
+        context.random = diagnosis.random
         if not context.free().size:
             return
-        descent = Descent(context, seen, exchanges=self.exchanges)
+        descent = Descent(context, diagnosis, exchanges=self.exchanges)
         context.remark((yield from descent.search()))
-        yield from descent.insist()
+        yield from descent.resume_after_budget_increase()

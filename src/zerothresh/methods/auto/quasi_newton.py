@@ -1,4 +1,4 @@
-"""A quasi-Newton model of F on some coordinates: a matrix that learns from differences of gradients."""
+"""A quasi-Newton model of F on some coordinates: a Hessian approximation that learns from gradient differences."""
 
 from __future__ import annotations
 
@@ -8,84 +8,132 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint import splicing
 from zerothresh.constraint.threshold import Constraint
 
+MAX_MODELLED_COORDINATES = 1500  # models are dense matrices: memory grows with the square, time with the cube
+_MIN_CURVATURE_COSINE = 1e-8  # pairs with s'y below this share of |s| |y| would make the BFGS update unstable
+_NOISE_FACTOR = 3.0  # s'y must exceed three standard deviations of its noise to say anything about curvature
+_NEWTON_RIDGE = 1e-10  # times the mean diagonal: keeps the Newton system solvable without changing its solution
+
 
 class QuasiNewton:
-    """The Hessian so far; symmetric and positive definite at all times."""
+    """A Hessian approximation B on a fixed set of coordinates; symmetric and positive definite at all times.
 
-    def __init__(self, places: Indices, B: Array | None = None) -> None:
-        self.places = places  # the coordinates that it models, in order
-        self.B: Array = np.eye(places.size) if B is None else B
-        self.scaled = B is not None  # whether a curvature was measured
+    Arguments
+    ---------
+    coordinates: sorted indices of the modelled coordinates, shape (c,).
+    B: array of shape (c, c), the initial Hessian. Default: the identity, until a curvature has been measured.
+    """
+
+    def __init__(self, coordinates: Indices, B: Array | None = None) -> None:
+        self.coordinates = coordinates
+        self.B: Array = np.eye(coordinates.size) if B is None else B
+        self.scaled = B is not None  # whether a curvature has been measured
 
     @property
-    def mean(self) -> float:
+    def mean_curvature(self) -> float:
         """The mean curvature along a coordinate."""
-        return float(np.trace(self.B)) / self.places.size
+        return float(np.trace(self.B)) / self.coordinates.size
 
     def rescale(self, curvature: float) -> None:
-        """Begin again with this curvature in all directions."""
-        self.B = np.eye(self.places.size) * curvature
+        """Reset the Hessian to this curvature in all directions."""
+        self.B = np.eye(self.coordinates.size) * curvature
         self.scaled = True
 
     def block(self, C: Indices) -> Array:
-        """The part for some of the coordinates."""
-        if C.size == self.places.size:
+        """Return the block of the Hessian for the coordinates C."""
+        if C.size == self.coordinates.size:
             return self.B
-        at = np.searchsorted(self.places, C)
-        return np.asarray(self.B[np.ix_(at, at)])
+        positions = np.searchsorted(self.coordinates, C)
+        return np.asarray(self.B[np.ix_(positions, positions)])
 
     def learn(self, step: Array, y: Array, C: Indices, noise: float = 0.0) -> bool:
-        """BFGS: on a step the gradient changed by y on the coordinates C. False if that tells nothing."""
-        s, norm = step[self.places], float(np.linalg.norm(step))
+        """Update the Hessian (BFGS) with the change y of the gradient on the coordinates C over a step.
+
+        Arguments
+        ---------
+        step: array of shape (d,), the difference of two points.
+        y: array of shape (C.size,), the difference of their gradients on C.
+        C: indices of the coordinates on which the gradient is known.
+        noise: float, the standard deviation of an entry of y. Default: 0.
+
+        Returns
+        -------
+        bool: False if the pair says nothing about the curvature, so that nothing was updated.
+        """
+        s, norm = step[self.coordinates], float(np.linalg.norm(step))
         sy = float(step[C] @ y)
-        if not sy > 1e-8 * norm * float(np.linalg.norm(y)) + 3.0 * noise * norm:
+        if not sy > _MIN_CURVATURE_COSINE * norm * float(np.linalg.norm(y)) + _NOISE_FACTOR * noise * norm:
             return False
         if not self.scaled:
             self.rescale(sy / norm**2)
         Bs = self.B @ s
-        whole = Bs.copy()  # where nothing was measured, the model is taken at its word
-        whole[np.searchsorted(self.places, C)] = y
-        sBs, sy = float(s @ Bs), float(s @ whole)
+        full_y = Bs.copy()  # where nothing was measured, the gradient is assumed to change as the model predicts
+        full_y[np.searchsorted(self.coordinates, C)] = y
+        sBs, sy = float(s @ Bs), float(s @ full_y)
         if sBs > 0 and sy > 0:
-            self.B += np.outer(whole, whole) / sy
+            self.B += np.outer(full_y, full_y) / sy
             self.B -= np.outer(Bs, Bs) / sBs
         return True
 
     def step(self, g: Array, S: Indices) -> Array:
-        """The Newton step on the support S."""
+        """Return the Newton step on the support S for the gradient g there."""
         block = self.block(S)
-        shift = 1e-10 * float(np.trace(block)) / max(S.size, 1)
+        shift = _NEWTON_RIDGE * float(np.trace(block)) / max(S.size, 1)
         return -splicing.minimiser(block + shift * np.eye(S.size), g)
 
-    def sparse(
-        self, theta: Array, g: Array, C: Indices, k: int, constraint: Constraint, damp: float = 0.0, least: float = 0.0
+    def sparse_minimiser(
+        self,
+        theta: Array,
+        g: Array,
+        C: Indices,
+        k: int,
+        constraint: Constraint,
+        damping: float = 0.0,
+        extra_curvature: float = 0.0,
     ) -> Array:
-        """The minimiser of the model on C with at most k non-zeros; ``least`` is added to all curvatures."""
+        """Minimise the model around theta on the coordinates C with at most k non-zeros.
+
+        Arguments
+        ---------
+        theta: array of shape (d,), the current point.
+        g: array of shape (C.size,), the gradient on C.
+        C: indices of the coordinates that may be non-zero.
+        k: int, the largest number of non-zeros.
+        constraint: the feasible set.
+        damping: float, added to the Hessian as a multiple of its mean diagonal. Default: 0.
+        extra_curvature: float, added to the diagonal of the Hessian. Default: 0.
+
+        Returns
+        -------
+        array of shape (d,): a feasible sparse minimiser of the model.
+        """
         A = self.block(C)
-        if damp or least:
-            A = A + (damp * float(np.trace(A)) / C.size + least) * np.eye(C.size)
+        if damping or extra_curvature:
+            A = A + (damping * float(np.trace(A)) / C.size + extra_curvature) * np.eye(C.size)
         forced = np.flatnonzero(np.isin(C, constraint.include))
         start = np.flatnonzero(theta[C])
         out = np.zeros(theta.size)
         b = A @ theta[C] - g
-        out[C] = splicing.solve(A, b, k, starts=[start] if start.size else [], forced=forced)
-        return splicing.inside(A, b, out, C, constraint)
+        out[C] = splicing.best_subset(A, b, k, starts=[start] if start.size else [], forced=forced)
+        return splicing.make_feasible(A, b, out, C, constraint)
 
     def exchanges(self, theta: Array, g: Array, C: Indices, count: int) -> list[Array]:
-        """The model's own minimisers on supports that differ from theta's in one coordinate, best first."""
+        """Return the model's minimisers on up to ``count`` supports that differ from theta's in one coordinate.
+
+        The most promising exchange comes first.
+        """
         S = np.flatnonzero(theta[C])
         if not 0 < S.size < C.size:
             return []
         A = self.block(C)
         b = A @ theta[C] - g
-        change = splicing.prices(A, b, S)
-        found = list[Array]()
-        for place in np.argsort(change, axis=None, kind="stable")[:count].tolist():
-            j, a = divmod(place, S.size)
+        change = splicing.exchange_costs(A, b, S)
+        points = list[Array]()
+        for flat_index in np.argsort(change, axis=None, kind="stable")[:count].tolist():
+            j, a = divmod(flat_index, S.size)
             if np.isfinite(change[j, a]):
                 T = S.copy()
                 T[a] = j
                 point = np.zeros(theta.size)
                 point[C[T]] = splicing.minimiser(A[np.ix_(T, T)], b[T])
-                found.append(point)
-        return found
+                points.append(point)
+        return points

@@ -27,7 +27,7 @@ smooth = pytest.mark.parametrize("f", list(SMOOTH.values()), ids=list(SMOOTH))
 seeds = pytest.mark.parametrize("seed", range(4))
 
 
-def glance(f, *, seed=0, x0=None, n=1, budget=10_000, **constraint):
+def diagnosed(f, *, seed=0, x0=None, n=1, budget=10_000, **constraint):
     """What a look finds, what it says in the user's unit of values, and the points that it asked for."""
     theta, constraint = np.zeros(D) if x0 is None else x0, Constraint(D, 2, **constraint)
     context = Context(Setting(theta, n, key_of(seed), constraint, budget))
@@ -82,14 +82,14 @@ def test_ecnoise_is_in_the_unit_of_the_values(c):
 @smooth
 @seeds
 def test_four_calls_are_enough_for_a_smooth_function_without_noise(f, seed):
-    seen, unit, points = glance(f, seed=seed)
+    diagnosis, unit, points = diagnosed(f, seed=seed)
     assert len(points) == 4
-    assert not (seen.random)
-    assert not (seen.rough)
-    assert not (seen.kink)
-    assert not (seen.central)
-    assert seen.noise * unit < 1e-13 * max(map(abs, map(f, points)))
-    assert 0.03 < seen.length < 300
+    assert not diagnosis.random
+    assert not diagnosis.rough
+    assert not diagnosis.kink
+    assert not diagnosis.central
+    assert diagnosis.noise * unit < 1e-13 * max(map(abs, map(f, points)))
+    assert 0.03 < diagnosis.length < 300
 
 
 @smooth
@@ -99,12 +99,12 @@ def test_the_length_goes_with_the_unit_of_the_coordinates(f, seed, c):
     """f(c x) has the length of f over c, up to a factor of 30, for c over twelve orders of magnitude."""
     if c == 1e6 and f in (SMOOTH["exponential"], SMOOTH["Poisson"]):
         c = 1e3  # beyond that its values leave the floating-point numbers on the way
-    plain, _, _ = glance(f, seed=seed)
-    seen, _, points = glance(lambda x: f(c * x), seed=seed)
-    assert 1 / 30 < seen.length * c / plain.length < 30
-    assert not (seen.random)
-    assert not (seen.rough)
-    assert not (seen.kink)
+    plain, _, _ = diagnosed(f, seed=seed)
+    diagnosis, _, points = diagnosed(lambda x: f(c * x), seed=seed)
+    assert 1 / 30 < diagnosis.length * c / plain.length < 30
+    assert not diagnosis.random
+    assert not diagnosis.rough
+    assert not diagnosis.kink
     assert len(points) < 60
 
 
@@ -112,21 +112,21 @@ def test_the_length_goes_with_the_unit_of_the_coordinates(f, seed, c):
 @seeds
 @pytest.mark.parametrize(("a", "b"), [(1e-6, 0.0), (1e6, 0.0), (1.0, 100.0), (1e6, -3e7)])
 def test_the_length_does_not_go_with_the_unit_of_the_values(f, seed, a, b):
-    plain, unit, _ = glance(f, seed=seed)
-    seen, other, points = glance(lambda x: a * f(x) + b, seed=seed)
-    assert 1 / 30 < seen.length / plain.length < 30
-    assert seen.curvature * other == pytest.approx(a * plain.curvature * unit, rel=0.5)
-    assert not (seen.random)
-    assert not (seen.rough)
-    assert not (seen.kink)
+    plain, unit, _ = diagnosed(f, seed=seed)
+    diagnosis, other, points = diagnosed(lambda x: a * f(x) + b, seed=seed)
+    assert 1 / 30 < diagnosis.length / plain.length < 30
+    assert diagnosis.curvature * other == pytest.approx(a * plain.curvature * unit, rel=0.5)
+    assert not diagnosis.random
+    assert not diagnosis.rough
+    assert not diagnosis.kink
     assert len(points) < 60
 
 
 @smooth
 @seeds
 def test_the_step_of_a_difference_gives_slopes_to_a_thousandth(f, seed):
-    seen, _, _ = glance(f, seed=seed)
-    slopes = [(f(seen.mu * e) - f(np.zeros(D))) / seen.mu for e in np.eye(D)]
+    diagnosis, _, _ = diagnosed(f, seed=seed)
+    slopes = [(f(diagnosis.mu * e) - f(np.zeros(D))) / diagnosis.mu for e in np.eye(D)]
     true = [(f(1e-5 * e) - f(-1e-5 * e)) / 2e-5 for e in np.eye(D)]
     assert np.linalg.norm(np.subtract(slopes, true)) < 1e-3 * np.linalg.norm(true)
 
@@ -139,11 +139,11 @@ def test_the_step_of_a_difference_gives_slopes_to_a_thousandth(f, seed):
 def test_random_values_are_recognised_and_their_spread_is_found(seed, sd):
     """To a factor of 3: the spread of a dozen values is known to 20 %, and this is 5 sigma."""
     rng = np.random.default_rng(seed)
-    seen, unit, _ = glance(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)
-    assert seen.random
-    assert seen.central
-    assert 1 / 3 < seen.noise * unit / sd < 3
-    assert sd == 1.0 or seen.mu * np.linalg.norm(2 * W) > sd  # differences are above the noise
+    diagnosis, unit, _ = diagnosed(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)
+    assert diagnosis.random
+    assert diagnosis.central
+    assert 1 / 3 < diagnosis.noise * unit / sd < 3
+    assert sd == 1.0 or diagnosis.mu * np.linalg.norm(2 * W) > sd  # differences are above the noise
 
 
 @pytest.mark.parametrize("sd", [1e-6, 1e-5, 3e-5, 1e-4])
@@ -151,25 +151,25 @@ def test_weak_noise_is_missed_seldom(sd):
     """Noise of 1e-7 to 1e-5 of the values, about as large as the curvature that a glance sees: 6 of 100 at most."""
     rng, missed = np.random.default_rng(1), 0
     for seed in range(100):
-        seen, _, _ = glance(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)
-        missed += not seen.random
+        diagnosis, _, _ = diagnosed(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)
+        missed += not diagnosis.random
     assert missed <= 6
 
 
 @seeds
 def test_noise_that_grows_from_the_start_is_recognised(seed):
     rng = np.random.default_rng(seed)
-    seen, _, _ = glance(lambda x: SMOOTH["quadratic"](x) + 0.01 * np.linalg.norm(x) * rng.standard_normal(), seed=seed)
-    assert seen.random
+    diagnosis, _, _ = diagnosed(lambda x: SMOOTH["quadratic"](x) + 0.01 * np.linalg.norm(x) * rng.standard_normal(), seed=seed)
+    assert diagnosis.random
 
 
 @seeds
 @pytest.mark.parametrize("c", [1e-6, 1e6])
 def test_noise_is_recognised_in_any_unit(seed, c):
     rng = np.random.default_rng(seed)
-    seen, unit, _ = glance(lambda x: c * (SMOOTH["quadratic"](x) + 0.01 * rng.standard_normal()), seed=seed)
-    assert seen.random
-    assert 1 / 3 < seen.noise * unit / (0.01 * c) < 3
+    diagnosis, unit, _ = diagnosed(lambda x: c * (SMOOTH["quadratic"](x) + 0.01 * rng.standard_normal()), seed=seed)
+    assert diagnosis.random
+    assert 1 / 3 < diagnosis.noise * unit / (0.01 * c) < 3
 
 
 def rounded(decimals):
@@ -188,10 +188,10 @@ def single(x):
 )
 def test_values_of_few_digits_are_not_taken_for_exact_ones(f, unit, seed):
     """A difference step must be so long that the rounding of values is a fifth of the change, or less."""
-    seen, _, _ = glance(f, seed=seed)
-    assert not seen.random
-    assert seen.mu * np.linalg.norm(2 * W) / np.sqrt(D) > 5 * unit or seen.mu >= 0.1 * seen.length
-    assert 0.01 < seen.length < 100
+    diagnosis, _, _ = diagnosed(f, seed=seed)
+    assert not diagnosis.random
+    assert diagnosis.mu * np.linalg.norm(2 * W) / np.sqrt(D) > 5 * unit or diagnosis.mu >= 0.1 * diagnosis.length
+    assert 0.01 < diagnosis.length < 100
 
 
 # Kinks, lines, jumps and plateaus.
@@ -201,47 +201,47 @@ def test_values_of_few_digits_are_not_taken_for_exact_ones(f, unit, seed):
 @pytest.mark.parametrize("slope", [0.0, 0.5])
 @pytest.mark.parametrize("c", [1e-6, 1.0, 1e6])
 def test_a_kink_at_the_start_is_recognised(seed, slope, c):
-    seen, _, points = glance(lambda x: c * float(np.abs(x).sum() + slope * (W @ x) / 3), seed=seed)
-    assert seen.kink
-    assert not seen.random
+    diagnosis, _, points = diagnosed(lambda x: c * float(np.abs(x).sum() + slope * (W @ x) / 3), seed=seed)
+    assert diagnosis.kink
+    assert not diagnosis.random
     assert np.abs(points).max() <= 1e11
 
 
 @seeds
 def test_a_kink_elsewhere_is_none_at_the_start(seed):
-    seen, _, _ = glance(lambda x: abs(float(W @ (x - W))), seed=seed)
-    assert not (seen.kink)
-    assert not (seen.random)
-    assert not (seen.rough)
-    assert 1e-2 < seen.length < 1e3
+    diagnosis, _, _ = diagnosed(lambda x: abs(float(W @ (x - W))), seed=seed)
+    assert not diagnosis.kink
+    assert not diagnosis.random
+    assert not diagnosis.rough
+    assert 1e-2 < diagnosis.length < 1e3
 
 
 @seeds
 def test_a_linear_function_has_a_plain_length_and_step(seed):
-    seen, _, _ = glance(lambda x: float(W @ x) + 2, seed=seed)
-    assert not (seen.kink)
-    assert not (seen.random)
-    assert not (seen.rough)
-    assert seen.mu <= seen.length <= 1e3
+    diagnosis, _, _ = diagnosed(lambda x: float(W @ x) + 2, seed=seed)
+    assert not diagnosis.kink
+    assert not diagnosis.random
+    assert not diagnosis.rough
+    assert diagnosis.mu <= diagnosis.length <= 1e3
 
 
 @seeds
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e9])
 def test_a_plateau_is_recognised(seed, value):
-    seen, _, points = glance(lambda x: value, seed=seed)
-    assert seen.rough
-    assert not (seen.kink)
-    assert not (seen.random)
-    assert seen.mu > 1e-3
+    diagnosis, _, points = diagnosed(lambda x: value, seed=seed)
+    assert diagnosis.rough
+    assert not diagnosis.kink
+    assert not diagnosis.random
+    assert diagnosis.mu > 1e-3
     assert len(points) < 100
 
 
 @seeds
 @pytest.mark.parametrize("edge", [0.0, 0.3, 1.0])
 def test_a_jump_is_not_taken_for_a_curvature(seed, edge):
-    seen, _, _ = glance(lambda x: float(W @ x > edge), seed=seed)
-    assert seen.rough
-    assert seen.mu > 1e-3
+    diagnosis, _, _ = diagnosed(lambda x: float(W @ x > edge), seed=seed)
+    assert diagnosis.rough
+    assert diagnosis.mu > 1e-3
 
 
 # Cost and bounds.
@@ -252,22 +252,22 @@ def test_a_jump_is_not_taken_for_a_curvature(seed, edge):
 def test_a_small_budget_is_kept(seed, budget):
     rng = np.random.default_rng(seed)
     for f in (lambda x: rng.standard_normal(), lambda x: 3.0, lambda x: float(np.abs(x).sum())):
-        _, _, points = glance(f, seed=seed, budget=budget)
+        _, _, points = diagnosed(f, seed=seed, budget=budget)
         assert len(points) <= budget
 
 
 @seeds
 def test_pure_noise_is_recognised_at_a_bounded_price(seed):
     rng = np.random.default_rng(seed)
-    seen, _, points = glance(lambda x: rng.standard_normal(), seed=seed)
-    assert seen.random
+    diagnosis, _, points = diagnosed(lambda x: rng.standard_normal(), seed=seed)
+    assert diagnosis.random
     assert len(points) < 300
 
 
 @smooth
 def test_no_point_leaves_the_box_or_moves_an_excluded_coordinate(f):
     for seed in range(4):
-        _, _, points = glance(f, seed=seed, bounds=(-1e-5, 2.0), exclude=[3])
+        _, _, points = diagnosed(f, seed=seed, bounds=(-1e-5, 2.0), exclude=[3])
         assert points.min() >= -1e-5
         assert points.max() <= 2.0
         assert not points[:, 3].any()
@@ -277,7 +277,7 @@ def test_no_point_leaves_the_box_or_moves_an_excluded_coordinate(f):
 def test_any_values_whatever_give_a_finite_look(value):
     rng = np.random.default_rng(0)
     for f in (lambda x: value, lambda x: value if x.any() else 1.0, lambda x: value * rng.random()):
-        seen, _, _ = glance(f)
-        assert np.isfinite([seen.mu, seen.length, seen.noise, seen.curvature]).all()
-        assert seen.mu > 0
-        assert seen.words()
+        diagnosis, _, _ = diagnosed(f)
+        assert np.isfinite([diagnosis.mu, diagnosis.length, diagnosis.noise, diagnosis.curvature]).all()
+        assert diagnosis.mu > 0
+        assert diagnosis.summary()

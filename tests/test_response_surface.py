@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
-from zerothresh.methods.auto.surface import Surface
+from zerothresh.methods.auto.response_surface import ResponseSurface
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.program.program import Program
 
@@ -22,7 +22,7 @@ class Settling(Program):
     def search(self, context: Context) -> Asks:
         yield from context.values([context.theta0])
         context.random = True
-        self.surface = Surface(context, 0.8 * GOAL, np.eye(3), self.radius, self.noise)
+        self.surface = ResponseSurface(context, 0.8 * GOAL, np.eye(3), self.radius, self.noise)
         theta = yield from self.surface.search(self.calls, context.everything)
         context.move(theta, self.surface.F)
 

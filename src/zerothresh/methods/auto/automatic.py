@@ -1,0 +1,71 @@
+"""Auto, the default method: diagnose the black box, choose the methods that fit it, and check what they find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from zerothresh.methods.auto.descent import Descent
+from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.auto.niht import sampled_gradient_niht
+from zerothresh.methods.auto.single_index_model import SingleIndexModel, affordable
+from zerothresh.methods.auto.stochastic_descent import StochasticDescent
+from zerothresh.methods.program.context import Asks, Context
+from zerothresh.methods.program.program import Program
+from zerothresh.methods.registry import register
+
+_STRONG_NOISE = 0.02  # relative to the largest value: above this, single steps cannot be judged
+_STOCHASTIC_CALLS = 40  # per coordinate: a smaller budget does not pay for the stages of stochastic descent
+_MIN_GRADIENTS = 3  # a budget below this many gradients of one component is too small for coordinate differences
+_RANDOM_RESTARTS = 10  # restarts from random sparse points if the start is stationary
+_RESTART_SHARE = 3.0  # restarts may cost three times the calls that led to the best point without an improvement
+_UNLIMITED_SHARE = 1e9  # for functions with jumps: restart until the budget is spent, because no local test is reliable
+
+
+@register("auto")
+@dataclass(frozen=True)
+class Auto(Program):
+    """The default method, without settings: no learning rate, no mu, no q.
+
+    About a dozen calls show what the black box is like. Depending on that, `index`, `htp` or `niht` is used, with
+    stochastic descent before them if the noise is strong and restarts after them.
+
+    >>> Auto()
+    Auto()
+    """
+
+    family: ClassVar[str] = "auto"
+    solves: ClassVar[str] = "any F, l0"
+    queries: ClassVar[str] = "those of the parts that it chooses"
+    memory: ClassVar[str] = "1 per call, and that of its parts"
+
+    def search(self, context: Context) -> Asks:
+        diagnosis = yield from diagnose(context)
+        context.remark(f"Diagnosis: {diagnosis.summary()}.")
+        context.random = diagnosis.random
+        if not context.free().size:
+            context.remark("No coordinate is free to change; the start is the result.")
+            return
+        if context.left < _MIN_GRADIENTS * (context.free().size + 2):
+            context.remark(
+                "niht: The budget is too small for a full coordinate gradient; using random directions instead."
+            )
+            context.remark("niht: " + (yield from sampled_gradient_niht(context, diagnosis)))
+            return
+        strong_noise = diagnosis.random and diagnosis.noise > _STRONG_NOISE * diagnosis.largest_value
+        if strong_noise and context.left > _STOCHASTIC_CALLS * context.free().size:
+            context.remark("stochastic descent: " + (yield from StochasticDescent(context, diagnosis).search()))
+        index_model = None
+        if context.n > 2 and not (diagnosis.rough or diagnosis.kink) and affordable(context):
+            index_model = SingleIndexModel(context, diagnosis)
+            context.remark("index: " + (yield from index_model.search()))
+            if index_model.exact:
+                return  # the model is F, and its best support is known
+        descent = Descent(context, diagnosis, index_model=index_model)
+        context.remark("htp: " + (yield from descent.search()))
+        if context.theta is context.theta0 and descent.m == context.n:
+            context.remark((yield from descent.random_restarts(_RANDOM_RESTARTS)))
+        if index_model is None or not index_model.converged or context.theta is context.theta0:
+            share = _UNLIMITED_SHARE if diagnosis.rough else _RESTART_SHARE
+            context.remark((yield from descent.partial_restarts(share)))
+        yield from descent.resume_after_budget_increase()

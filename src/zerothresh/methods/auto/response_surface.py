@@ -1,0 +1,149 @@
+"""A response surface: a quadratic regression through many noisy values of F around a point.
+
+Where a single value is lost in the noise, many values together still tell where the minimum is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.program.context import Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+_MAX_RADIUS = 4  # times the larger of the first radius and |theta|
+_PRIOR_SPREAD = 0.5  # the prior curvature may be wrong by half of its mean
+_SHORT_SHARE = 0.25  # this share of the sampled moves is half as long, which shows whether F is quadratic
+_NEAR = 2.0  # values up to this many radii away are fitted
+_MIN_CURVATURE = 0.1  # times the prior's mean curvature: the fitted Hessian is kept positive definite
+_MAX_STEP = 1.5  # in radii: the minimiser is trusted only about as far as values have been seen
+_SHRINK, _GROW = 1.3, 1.15  # factors of the radius; it shrinks faster than it grows, because a cubic term misleads
+_CUBIC_SIGNIFICANCE = 1.7  # standard deviations of chi squared above which a cubic term counts as seen
+_TINY = 1e-300  # lower limit of divisors
+
+
+class ResponseSurface:
+    """A quadratic model of F on the support of theta, fitted to noisy values by Bayesian regression.
+
+    Every value informs the slope and the curvature in all directions. The prior says that the Hessian is ``B``, give
+    or take half of its mean diagonal.
+
+    Arguments
+    ---------
+    context: the run.
+    theta: array of shape (d,), the point to start from; the surface lives on its support S.
+    B: array of shape (|S|, |S|), the prior Hessian.
+    radius: float, how far from theta values are asked for at first.
+    noise: float, the standard deviation of a mean of two values.
+    """
+
+    def __init__(self, context: Context, theta: Array, B: Array, radius: float, noise: float) -> None:
+        self.context, self.theta, self.S = context, theta, np.flatnonzero(theta)
+        self.radius, self.noise = radius, noise
+        self.max_radius = _MAX_RADIUS * max(radius, float(np.linalg.norm(theta)))
+        self.B = B
+        self.H = B
+        self.g = np.zeros(self.S.size)
+        self.F = 0.0  # the fitted value at theta
+        self.x = np.empty((0, self.S.size))  # where F was sampled
+        self.f = np.empty((0, 2))  # two values at each of these points; their difference shows the noise
+
+    @property
+    def coefficients(self) -> int:
+        """The number of coefficients of the quadratic."""
+        k = self.S.size
+        return (k + 1) * (k + 2) // 2
+
+    def search(self, calls: float, components: Indices) -> Generator[Probes, Answers, Array]:
+        """Sample around the minimiser of the surface and fit again, until the calls are used up.
+
+        Arguments
+        ---------
+        calls: float, the largest number of calls to make.
+        components: indices of the components whose mean is minimised.
+
+        Returns
+        -------
+        array of shape (d,): the minimiser of the last surface.
+        """
+        context, k = self.context, self.S.size
+        end = context.used + min(calls, context.left - components.size)
+        frames = 1
+        while context.used + 4 * k * frames * components.size <= end:
+            z = np.concatenate([self._random_frame() for _ in range(frames)])
+            moves = np.concatenate([z, -z])  # symmetric pairs, so that curvature is not mistaken for slope
+            points = np.repeat(self.theta[None], len(moves), axis=0)
+            points[:, self.S] += moves
+            points = context.inside(points)
+            values = (yield from context.values([*points, *points], components)).mean(axis=1).reshape(2, -1).T
+            self.x, self.f = np.concatenate([self.x, points[:, self.S]]), np.concatenate([self.f, values])
+            self.fit()
+            self.theta = self._minimiser()
+            if len(self.f) > self.coefficients and np.array_equal(self.theta != 0, context.theta != 0):
+                context.move(self.theta, self.F if components.size == context.n else None)
+            frames = max(1, len(self.f) // (8 * k))
+        return self.theta
+
+    def _random_frame(self) -> Array:
+        """Draw random orthogonal moves: most of them as long as the radius, some half as long."""
+        rng, k = self.context.rng, self.S.size
+        q, _ = np.linalg.qr(rng.normal(k * k).reshape(k, k))
+        return np.asarray(q * np.where(rng.uniform(k) < _SHORT_SHARE, 0.5, 1.0)[:, None] * self.radius)
+
+    def fit(self) -> None:
+        """Fit value, slope and Hessian at theta to the values nearby, and adapt the radius."""
+        k, centre = self.S.size, self.theta[self.S]
+        moves = self.x - centre
+        near = np.linalg.norm(moves, axis=1) <= _NEAR * self.radius
+        moves, values = moves[near] / self.radius, self.f[near].mean(axis=1)
+        measured_noise = float(np.sqrt(np.square(np.diff(self.f[near], axis=1)).mean())) / 2
+        self.noise = max(measured_noise, 1e-9 * float(np.ptp(values)), 1e-100)
+        rows, columns = np.triu_indices(k)
+        half_on_diagonal = np.where(rows == columns, 0.5, 1.0)
+        X = np.column_stack([np.ones(len(moves)), moves, moves[:, rows] * moves[:, columns] * half_on_diagonal])
+        prior = np.concatenate([np.zeros(k + 1), self.B[rows, columns] * self.radius**2])
+        prior_spread = _PRIOR_SPREAD * float(np.trace(self.B)) / k * self.radius**2
+        weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, (self.noise / prior_spread) ** 2)])
+        A = X.T @ X + np.diag(weight + 1e-12)
+        w = np.linalg.solve(A, X.T @ (values - X @ prior)) + prior
+        if not np.isfinite(w).all():
+            self.g = np.zeros(k)
+            return
+        self.F, self.g = float(w[0]), w[1 : k + 1] / self.radius
+        B = np.zeros((k, k))
+        B[rows, columns] = w[k + 1 :] / self.radius**2
+        B[columns, rows] = B[rows, columns]
+        eigenvalues, axes = np.linalg.eigh(B)
+        self.H = (axes * np.maximum(eigenvalues, _MIN_CURVATURE * float(np.trace(self.B)) / k)) @ axes.T
+        self._adapt_radius(X, moves, values - X @ prior, A)
+
+    def _adapt_radius(self, X: Array, moves: Array, residuals: Array, A: Array) -> None:
+        """Find the longest radius at which no cubic term shows: its effect on the slope is then below the noise."""
+        k = self.S.size
+        cubes = moves * np.square(moves).sum(axis=1, keepdims=True)
+        cubes = cubes - X @ np.linalg.solve(A, X.T @ cubes)  # the part that no quadratic explains
+        gram = cubes.T @ cubes
+        if len(residuals) < X.shape[1] + 2 * k or not np.linalg.cond(gram) < 1e10:
+            return
+        projection = cubes.T @ residuals
+        # the statistic is chi squared with k degrees of freedom if F is quadratic
+        statistic = float(projection @ np.linalg.solve(gram, projection)) / self.noise**2
+        if statistic > k + _CUBIC_SIGNIFICANCE * math.sqrt(2 * k):
+            self.radius /= _SHRINK
+        elif statistic < k:
+            self.radius = min(_GROW * self.radius, self.max_radius)
+
+    def _minimiser(self) -> Array:
+        """Return the minimiser of the surface within the distance where it is trusted, and predict F there."""
+        step = -np.linalg.solve(self.H, self.g)
+        step *= min(1.0, _MAX_STEP * self.radius / max(float(np.linalg.norm(step)), _TINY))
+        theta = self.theta.copy()
+        theta[self.S] += step
+        theta = self.context.H(theta)
+        step = (theta - self.theta)[self.S]
+        self.F += float(self.g @ step) + 0.5 * float(step @ self.H @ step)
+        return theta
