@@ -35,7 +35,7 @@ import numpy as np
 
 import zerothresh as zt
 from zerothresh.attack import FewPixel, Universal, wrap
-from zerothresh.attack.corner_moves import Places, subsets
+from zerothresh.attack.corner_moves import CornerMoves, random_subsets
 from zerothresh.attack.images import stack_images
 from zerothresh.comparison.summary import difference, mean
 from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS
@@ -91,8 +91,8 @@ class RandomSearch(zt.Program):
     schedule: bool = False
 
     def search(self, context: Any) -> Any:
-        places, total = Places(context), context.left
-        theta, held = places.start(context)
+        moves, total = CornerMoves(context), context.left
+        theta, held = moves.start(context)
         best = float((yield from context.values([theta])).mean())
         context.move(theta, best)
         while best > 0:
@@ -102,7 +102,7 @@ class RandomSearch(zt.Program):
                 steps = (50, 200, 500, 1000, 2000, 4000, 6000, 8000)
                 alpha = 0.3 / (1, 2, 4, 5, 6, 8, 10, 15, 20)[sum(part > step for step in steps)]
                 size = max(1, int(alpha * held.size))
-            points, supports = places.swaps(theta, held, subsets(held.size, size, 1, context), context)
+            points, supports = moves.swaps(theta, held, random_subsets(held.size, size, 1, context), context)
             value = float((yield from context.values([points[0]])).mean())
             if value < best:
                 theta, held, best = points[0].copy(), supports[0], value
