@@ -19,7 +19,7 @@ import zerothresh as zt
 from zerothresh import theory
 from zerothresh.advice.forecast import Question, forecast, smallest
 from zerothresh.advice.practice import Curvature, of_the_paper
-from zerothresh.cli import app
+from zerothresh.cli.app import app
 
 # Three kinds of function: least squares with rank-one components, a logistic loss, a saturated response
 # (neither quadratic nor convex). As a user would have them, in a file.

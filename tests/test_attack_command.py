@@ -52,7 +52,7 @@ def test_the_command_refuses_what_cannot_be_attacked(birds, tmp_path):
         (["--model", NET, "--images", tmp_path / "unlabelled.npz"], "has no labels: it holds images"),
         (["--model", NET, "--images", tmp_path / "bright.npz"], "outside of the value range [-0.5, 0.5]"),
         (["--model", NET, "--images", tmp_path / "small.npz"], "takes images of shape (3, 32, 32)"),
-        (["--model", birds, "--images", birds], "no net that onnxruntime can read"),
+        (["--model", birds, "--images", birds], "is not a net that onnxruntime can read"),
         (["--model", NET, "--images", birds, "--out", tmp_path / "full"], "holds other files"),
         (["--model", NET, "--images", birds, "--attack", "nothing"], "method"),
     ]:

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 from waiting import PATIENCE
 
-from zerothresh.cli import app
+from zerothresh.cli.app import app
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: `make browser` installs it")

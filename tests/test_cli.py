@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from waiting import PATIENCE, until
 
 import zerothresh as zt
-from zerothresh.cli import app
+from zerothresh.cli.app import app
 from zerothresh.cli.solve_command import solve
 
 BOX = """
@@ -61,7 +61,7 @@ def nan(x):
 """
 
 PLAIN = ["--dim", "30", "-k", "3", "--budget", "2000", "--method", "szoht", "--set", "eta=0.1", "--seed", "1"]
-COMMAND = [sys.executable, "-c", "from zerothresh.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from zerothresh.cli.app import main; main()"]
 
 
 @pytest.fixture(autouse=True)

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from waiting import PATIENCE, until
 
 import zerothresh as zt
-from zerothresh.cli import app
+from zerothresh.cli.app import app
 from zerothresh.cli.show_command import duration
 from zerothresh.runs import RunError, snapshot
-from zerothresh.runs.inspection import inspect, look
+from zerothresh.runs.inspection import inspect, read_run
 from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered
 
 BOX = """
@@ -56,7 +56,7 @@ def other(x):
 
 SOLVE = ["solve", "box:loss", "--dim", "30", "-k", "3", "--method", "szoht", "--set", "eta=0.1", "--seed", "1"]
 RUN = [*SOLVE, "--budget", "600", "--run", "runs/a"]
-COMMAND = [sys.executable, "-c", "from zerothresh.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from zerothresh.cli.app import main; main()"]
 
 
 @pytest.fixture(autouse=True)
@@ -339,7 +339,7 @@ def test_files_that_vanish_while_they_are_read_are_read_again(monkeypatch: pytes
         while not stop.is_set():
             if Path("runs/a/run.json").exists():
                 try:
-                    seen.append(look("runs/a"))
+                    seen.append(read_run("runs/a"))
                 except Exception as error:
                     errors.append(error)
 
@@ -364,7 +364,7 @@ def test_one_that_always_vanishes_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     monkeypatch.setattr("zerothresh.runs.snapshot.read", gone)
-    assert "changed each time it was read" in refused("show", "runs/a")
+    assert "changed during each of 50 attempts to read it" in refused("show", "runs/a")
 
 
 def test_a_broken_snapshot_falls_back_to_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,8 +390,8 @@ def test_a_broken_snapshot_falls_back_to_the_one_before(monkeypatch: pytest.Monk
 def test_folders_that_are_no_runs_are_refused() -> None:
     Path("empty").mkdir()
     for command in (["show"], ["export", "--best", "b.npy"]):
-        assert "there is no folder nowhere" in refused(*command, "nowhere")
-        assert "empty is no run folder: it has no run.json" in refused(*command, "empty")
+        assert "the folder nowhere does not exist" in refused(*command, "nowhere")
+        assert "empty is not a run folder, because it has no run.json" in refused(*command, "empty")
         assert "box.py is not a folder" in refused(*command, "box.py")
     assert sorted(os.listdir()) == ["box.py", "empty"]
 
@@ -419,7 +419,7 @@ def test_crafted_snapshots_are_refused_with_a_sentence(change: dict[str, Any]) -
         assert outcome.exception is None or isinstance(outcome.exception, SystemExit)
         assert "Traceback" not in outcome.stderr
     refusals = 0
-    for ask in (lambda: inspect("runs/a"), lambda: look("runs/a").trace()):
+    for ask in (lambda: inspect("runs/a"), lambda: read_run("runs/a").trace()):
         try:
             ask()
         except RunError:
@@ -434,7 +434,7 @@ def test_a_crafted_point_trace_or_link_is_refused() -> None:
     meta, arrays = snapshot.read(newest)
     for point in (np.zeros(7), np.zeros((30, 1)), np.full(30, np.nan), np.zeros(30, np.int64)):
         snapshot.write(newest, meta, {**arrays, "best_x": point})
-        assert "has no point of d = 30 numbers" in refused("export", "runs/a", "--best", "b.npy")
+        assert "has no valid point of d = 30 numbers" in refused("export", "runs/a", "--best", "b.npy")
     newest.write_bytes(good)
     trace = Path("runs/a/trace.csv")
     text = trace.read_text()

@@ -114,7 +114,7 @@ def test_the_best_of_a_grid_has_the_lowest_mean_of_f_at_the_last_iterate():
         best = min(means, key=means.get)
         assert contender.best.method == made(best)
         assert contender.best.mean == pytest.approx(means[best], rel=1e-12)
-        assert [trial.mean for trial in contender.trials] == pytest.approx(list(means.values()), rel=1e-12)
+        assert [trial.mean for trial in contender.candidates] == pytest.approx(list(means.values()), rel=1e-12)
     rows = found.rows()
     assert [row["F"] for row in rows] == sorted(row["F"] for row in rows)
 
@@ -147,7 +147,7 @@ def test_a_run_is_what_minimize_gives_and_a_row_says_what_it_cost():
 def test_a_learning_rate_that_diverges_counts_as_infinity_and_is_not_chosen():
     found = go(grid={"eta": [1e6, 0.05]})
     assert found.contenders[0].best.method == zt.SZOHT(0.05)
-    worst = found.contenders[0].trials[0]
+    worst = found.contenders[0].candidates[0]
     assert worst.mean == np.inf
     assert all(run.status == "DIVERGED" and run.own == np.inf for run in worst.runs)
     assert [line["F"] for line in table(found)[:2]] == ["inf", "inf"]
@@ -157,7 +157,7 @@ def test_if_all_diverge_the_table_says_so_and_there_is_no_picture():
     found = go(methods=[zt.SZOHT(1e200)], grid=None, runs=1, fresh=1)
     assert (found.rows()[0]["F"], found.rows()[0]["diverged"]) == (np.inf, 1)
     assert [line["fresh"] for line in table(found)] == ["False", "True"]  # two runs with the same numbers
-    with pytest.raises(ValueError, match="a run of each method diverged: take smaller learning rates"):
+    with pytest.raises(ValueError, match="a run of each method diverged: try smaller learning rates"):
         found.plot()
 
 
@@ -191,8 +191,8 @@ def test_curves_are_thinned_evenly_and_keep_both_ends():
 )
 def test_methods_are_names_classes_instances_lists_or_dicts(methods, grid, labels):
     found = go(methods=methods, grid=grid, runs=1, budget=200)
-    assert {contender.label: len(contender.trials) for contender in found.contenders} == labels
-    assert all(len(trial.runs) == 1 and trial.runs[0].success for c in found.contenders for trial in c.trials)
+    assert {contender.label: len(contender.candidates) for contender in found.contenders} == labels
+    assert all(len(trial.runs) == 1 and trial.runs[0].success for c in found.contenders for trial in c.candidates)
 
 
 def test_values_of_an_array_are_written_as_plain_numbers():
@@ -203,7 +203,7 @@ def test_values_of_an_array_are_written_as_plain_numbers():
 
 def test_an_instance_keeps_what_the_grid_does_not_name():
     found = go(methods=zt.VRSZHT(eta=9.0, m=3), runs=1)
-    assert [trial.method for trial in found.contenders[0].trials] == [zt.VRSZHT(0.01, m=3), zt.VRSZHT(0.05, m=3)]
+    assert [trial.method for trial in found.contenders[0].candidates] == [zt.VRSZHT(0.01, m=3), zt.VRSZHT(0.05, m=3)]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_an_instance_keeps_what_the_grid_does_not_name():
         ({"methods": None}, "methods must be a list"),
         ({"methods": {"szoht", "fgzoht"}}, "methods must be a list"),
         ({"methods": {1: "szoht"}}, "a method's label must be a string, not 1"),
-        ({"methods": ["szoht", zt.SZOHT(0.1)]}, "two methods are called 'szoht': name them"),
+        ({"methods": ["szoht", zt.SZOHT(0.1)]}, "two methods are called 'szoht': give them labels"),
         ({"methods": ["szoth"]}, "did you mean 'szoht'"),
         ({"methods": [int]}, "int is not the class of a method: it has no function 'plan'"),
         ({"methods": [object()]}, "method must be a name .* or an instance of a method"),
@@ -363,7 +363,7 @@ def test_infinite_values_far_off_are_a_divergence():
     found = go(
         lambda x: float(x @ x) if abs(x).max() < 1e3 else np.inf, x0=[1.0, 0, 0, 0], k=2, grid={"eta": [1e5, 0.05]}
     )
-    assert [run.status for run in found.contenders[0].trials[0].runs] == ["BAD_VALUE"] * 2
+    assert [run.status for run in found.contenders[0].candidates[0].runs] == ["BAD_VALUE"] * 2
     assert found.contenders[0].best.method == zt.SZOHT(0.05)
 
 
@@ -510,10 +510,10 @@ def test_a_folder_with_other_files_or_that_is_none_is_refused_and_left_as_it_is(
     (tmp_path / "odd" / "comparison.json").write_text("[" * 100_000)
     before = files_of(tmp_path)
     for folder, words in (
-        (tmp_path / "mine", "holds other files, and no comparison.json"),
+        (tmp_path / "mine", "holds other files, but no readable comparison.json"),
         (tmp_path / "mine" / "thesis.txt", "cannot be made"),
         (tmp_path / "mine" / "thesis.txt" / "deeper", "cannot be made"),
-        (tmp_path / "odd", "holds other files, and no comparison.json that could go on"),
+        (tmp_path / "odd", "holds other files, but no readable comparison.json of earlier work"),
         (3, "folder must be the path of a folder, not 3"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -580,7 +580,7 @@ def test_a_kept_run_that_is_spoilt_is_refused_by_name_and_can_be_run_again(how, 
     whole = path.read_bytes()
     spoils = {"cut": whole[: len(whole) // 2], "garbage": bytes(range(256)) * 4, "empty": b""}
     path.write_bytes(spoils[how] if how in spoils else spoilt(path, how, trap))
-    with pytest.raises(ValueError, match=f"{path.name} is not what a comparison writes .*: remove it, and run again"):
+    with pytest.raises(ValueError, match=f"{path.name} is not what a comparison writes .*: remove it and run again"):
         go(runs=1, folder=folder)
     assert not trap.exists()
     path.unlink()
@@ -657,7 +657,7 @@ def test_processes_that_are_killed_again_and_again_end_it_and_what_is_done_is_ke
 def test_a_problem_that_cannot_be_sent_to_other_processes_says_what_to_do():
     unfit = Ill(F=RIDGE.F, secret=lambda x: x)
     for problem in (lambda x: float(x @ x), unfit, Ill(lock=__import__("threading").Lock())):
-        with pytest.raises(ValueError, match=r"cannot be sent to other processes \(.*\): .*or take jobs=1"):
+        with pytest.raises(ValueError, match=r"cannot be sent to other processes \(.*\): .*or use jobs=1"):
             go(problem, x0=5, jobs=2)
 
 
@@ -699,7 +699,7 @@ def test_a_method_of_ones_own_is_compared_by_its_name():
         "import zerothresh as zt, own_method\n"
         "grid = {'eta': [0.01, 0.05], 'beta': [0.2, 0.5]}\n"
         "found = zt.compare(zt.problems.ridge(seed=1), ['heavy-ball', 'fgzoht'], 3, budget=1000, grid=grid, fresh=1)\n"
-        "print([len(contender.trials) for contender in found.contenders], found.rows()[0]['chosen'])",
+        "print([len(contender.candidates) for contender in found.contenders], found.rows()[0]['chosen'])",
     )
     out, errors = process.communicate(timeout=PATIENCE)
     assert out == "[4, 2] HeavyBall(eta=0.05, beta=0.5)\n", errors
@@ -717,8 +717,8 @@ def test_at_a_prompt_several_processes_are_refused_with_what_to_do():
     assert process.returncode == 1
     assert errors.count("Can't get attribute 'Mine'") <= 2  # it is not tried again and again
     last = errors.splitlines()[-1]
-    assert "a worker process ended by itself, with exit code 1" in last
-    assert last.endswith("Or take jobs=1")
+    assert "a worker process ended by itself with exit code 1" in last
+    assert last.endswith("use jobs=1")
 
 
 def stall(problem):

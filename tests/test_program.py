@@ -267,7 +267,7 @@ def test_what_auto_found_and_chose_is_told():
 
 def test_the_command_tells_it_too(tmp_path):
     (tmp_path / "box.py").write_text("def f(x):\n    return float(((x - 1) ** 2).sum())\n")
-    code = "from zerothresh.cli import main; main()"
+    code = "from zerothresh.cli.app import main; main()"
     line = [sys.executable, "-c", code, "solve", "box:f", "--dim", "6", "-k", "2", "--budget", "300"]
     for flags, wanted in ((["-v"], True), ([], False)):
         done = subprocess.run([*line, *flags], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)

@@ -20,16 +20,16 @@ from typer.testing import CliRunner
 from waiting import PATIENCE, until
 
 import zerothresh as zt
-from zerothresh.cli import app
+from zerothresh.cli.app import app
 from zerothresh.comparison.cell import Curve, Outcome
-from zerothresh.comparison.comparing import Trial
+from zerothresh.comparison.comparing import Candidate
 from zerothresh.comparison.summary import Estimate
-from zerothresh.reports import folder, verdict
-from zerothresh.reports.tables import Table
+from zerothresh.reports import report_folder, verdict
+from zerothresh.reports.tables import ReportTable
 from zerothresh.reproduce.ridge import claims, study
 from zerothresh.reproduce.ridge.experiments import EXPERIMENTS, FIGURE, PAPER, autoprice, bodyfat, synthetic
 from zerothresh.reproduce.ridge.protocol import Panel
-from zerothresh.reproduce.ridge.study import Raced, Study
+from zerothresh.reproduce.ridge.study import RaceResult, Study
 
 SMALL = 6_000
 RIDGE = [f"ridge-{name}" for name in ("fresh", "grid", "paper", "runs", "switches", "traces")]
@@ -102,7 +102,7 @@ def test_the_runs_that_judge_did_not_choose(make):
 def test_every_open_choice_is_a_switch():
     found = {(race.entry.label, race.entry.switch) for race in synthetic().races if race.entry.switch}
     for label in ("VR-SZHT", "SARAH-SZHT"):
-        for switch in ("independent directions", "random outgoing iterate", "central differences", "one block a round"):
+        for switch in ("independent directions", "random outgoing iterate", "central differences", "one block per round"):
             assert (label, switch) in found
     made = {race.entry.switch: race.entry for race in synthetic().races if race.entry.label == "VR-SZHT"}
     assert made["independent directions"].estimator.shared is False
@@ -117,8 +117,8 @@ def test_auto_is_compared_and_has_nothing_to_choose():
     assert len(races) == 2
     assert {race.entry.make(0.1) for race in races} == {zt.methods.Auto()}
     made = study.run(replace(experiment, races=races))
-    assert [len(raced.trials) for raced in made.raced] == [1, 1]
-    assert len(made.raced[1].judged) == 12
+    assert [len(result.candidates) for result in made.results] == [1, 1]
+    assert len(made.results[1].judged) == 12
 
 
 # The numbers.
@@ -133,23 +133,23 @@ def small():
 
 
 def test_a_chosen_learning_rate_has_the_lowest_mean_and_the_fresh_runs_use_it(small):
-    for raced in small.raced:
-        means = [np.mean([run.end for run in trial.runs]) for trial in raced.trials]
-        assert raced.eta == small.experiment.etas[int(np.argmin(means))]
-    raced = small.find("SZOHT", Panel(3, 200))
-    problem, seed = raced.race.protocol.judge[0]
+    for result in small.results:
+        means = [np.mean([run.end for run in trial.runs]) for trial in result.candidates]
+        assert result.eta == small.experiment.etas[int(np.argmin(means))]
+    result = small.find("SZOHT", Panel(3, 200))
+    problem, seed = result.race.protocol.judge[0]
     subject = small.experiment.problems[problem]
     alone = zt.minimize(
-        subject, None, 3, budget=20_000, method=zt.SZOHT(raced.eta), estimator=replace(PAPER, q=200), seed=seed,
+        subject, None, 3, budget=20_000, method=zt.SZOHT(result.eta), estimator=replace(PAPER, q=200), seed=seed,
         monitor=subject.F,
     )  # fmt: skip
-    assert alone.trace.fun[-1] == raced.judged[0].end
-    assert alone.nfev == raced.judged[0].nfev
+    assert alone.trace.fun[-1] == result.judged[0].end
+    assert alone.nfev == result.judged[0].nfev
 
 
 def test_gaps_supports_and_own_errors_are_those_of_the_enumerated_optimum(small):
-    for raced in small.raced:
-        measures = raced.measures(fresh=bool(raced.judged))
+    for result in small.results:
+        measures = result.measures(fresh=bool(result.judged))
         for (name, _), run, gap, own in zip(measures.places, measures.runs, measures.gap, measures.own, strict=True):
             problem = small.experiment.problems[name]
             best_x, best = problem.optimum(3)
@@ -169,10 +169,10 @@ def test_gaps_supports_and_own_errors_are_those_of_the_enumerated_optimum(small)
 
 
 def test_a_run_that_ends_above_its_start_has_diverged(small):
-    raced = small.find("SZOHT", Panel(3, 200))
-    far = replace(raced.judged[0], end=1e9, own=1e9)
-    broken = replace(raced.judged[1], success=False)
-    measures = replace(raced, judged=(far, broken, *raced.judged[2:])).measures(fresh=True)
+    result = small.find("SZOHT", Panel(3, 200))
+    far = replace(result.judged[0], end=1e9, own=1e9)
+    broken = replace(result.judged[1], success=False)
+    measures = replace(result, judged=(far, broken, *result.judged[2:])).measures(fresh=True)
     assert measures.diverged[:2].all()
     np.testing.assert_array_equal(measures.gap[:2], measures.start[:2])
     np.testing.assert_array_equal(measures.relative[:2], 1.0)
@@ -206,8 +206,8 @@ def invented(owns):
         if race.protocol.judge and race.entry.name in owns:
             level = owns[race.entry.name]
             runs = tuple(outcome(level * float(rng.uniform(0.9, 1.1))) for _ in race.protocol.judge)
-            trials = tuple(Trial(race.entry.make(eta), runs[: len(race.protocol.choose)]) for eta in experiment.etas)
-            made.raced.append(Raced(race, trials, 0.1, runs, made))
+            candidates = tuple(Candidate(race.entry.make(eta), runs[: len(race.protocol.choose)]) for eta in experiment.etas)
+            made.results.append(RaceResult(race, candidates, 0.1, runs, made))
     return made
 
 
@@ -252,7 +252,7 @@ def test_shared_directions_are_judged_by_the_switch():
 )
 def test_the_rule(said, expected):
     cases = [verdict.Case("", Estimate(1, 1, 1), says) for says in said]
-    assert verdict.outcome_of(cases) == expected
+    assert verdict.combined(cases) == expected
 
 
 def test_groups_that_contradict_each_other_make_a_claim_depend():
@@ -335,7 +335,7 @@ def test_every_verdict_can_be_computed_again_from_the_table_of_runs(made):
 
 def test_a_shortened_report_says_so(made):
     where, _ = made
-    assert "A shortened look (one panel, fewer runs and another budget)" in (where / "index.html").read_text()
+    assert "This is a shortened version (one panel and fewer runs; another budget)" in (where / "index.html").read_text()
 
 
 def test_every_figure_of_the_paper_table_is_computed_from_the_traces(made):
@@ -377,7 +377,7 @@ def test_the_same_seed_gives_the_same_bytes_with_one_job_or_two(made, tmp_path):
 
 
 def test_latex_is_escaped():
-    table = Table("t", "T", ("#IZO", "η"), [["50 % & more_", "1 ± 2"]], ("a",), [])
+    table = ReportTable("t", "T", ("#IZO", "η"), [["50 % & more_", "1 ± 2"]], ("a",), [])
     latex = table.latex()
     assert r"\#IZO & $\eta$ \\" in latex
     assert r"50 \% \& more\_ & 1 $\pm$ 2 \\" in latex
@@ -396,7 +396,7 @@ def test_what_is_done_is_not_done_again_and_a_lost_cell_is(made, tmp_path):
         path.unlink()
     again = command("ridge", "--quick", "--budget", SMALL, "--jobs", 1, "--out", copy)
     assert again.exit_code == 0
-    assert "going on with what is in" in again.stderr
+    assert "continuing the work in" in again.stderr
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert all(path.exists() for path in cells[:3])
     for name in CSV:
@@ -433,13 +433,13 @@ def test_a_folder_with_something_else_is_refused_and_left_alone(content, tmp_pat
 
 def test_a_start_that_was_killed_is_no_obstacle(tmp_path):
     (tmp_path / ".study.json.123.part").write_text("{")
-    assert folder.prepare(tmp_path, {"seed": 0}) is False
-    assert folder.prepare(tmp_path, {"seed": 0}) is True
+    assert report_folder.prepare(tmp_path, {"seed": 0}) is False
+    assert report_folder.prepare(tmp_path, {"seed": 0}) is True
 
 
 def test_bad_input_gets_a_sentence(tmp_path):
     for arguments, sentence in (
-        (["rigde"], "there is no experiment 'rigde': take ridge, bodyfat, autoprice or all"),
+        (["rigde"], "there is no experiment 'rigde': choose ridge, bodyfat, autoprice or all"),
         (["ridge", "--quick", "--budget", "100"], "budget = 100 is too small"),
         (["ridge", "--quick", "--jobs", "0"], "jobs must be at least 1"),
         (["ridge", "--quick", "--seed", "-1"], "seed must be at least 0"),
@@ -457,7 +457,7 @@ def test_bad_input_gets_a_sentence(tmp_path):
 def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"pip install 'zerothresh\[plot\]'"):
-        folder.prepare(tmp_path, {})
+        report_folder.prepare(tmp_path, {})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child process")
@@ -466,7 +466,7 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(jobs, made, tmp_path):
     where, _ = made
     out = tmp_path / "out"
     arguments = ["reproduce", "ridge", "--quick", "--budget", str(SMALL), "--jobs", str(jobs), "--out", str(out)]
-    code = "from zerothresh.cli import main; main()"
+    code = "from zerothresh.cli.app import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
     )

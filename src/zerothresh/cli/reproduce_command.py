@@ -1,4 +1,4 @@
-"""`zerothresh reproduce`: the paper's experiments from one command."""
+"""`zerothresh reproduce`: run the paper's experiments and write a report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,157 +16,187 @@ if TYPE_CHECKING:
     from zerothresh.reports.verdict import Verdict
     from zerothresh.reproduce.ridge.study import Study
 
+EXAMPLE = "Example: zerothresh reproduce ridge --quick --out report/ridge"
+
+_WIDE = 108  # columns for the tables of the attacks, which do not fit into 80
+
 _HELP = """Reproduce the paper's experiments: tables, figures, and a verdict on each of its claims.
 
-EXPERIMENT is ridge (synthetic), bodyfat, autoprice, or all of these; or attack, the few-pixel attacks.
+EXPERIMENT is a ridge regression: ridge (synthetic data), bodyfat, autoprice, or all three (all); or attack: few-pixel \
+attacks on CIFAR-10.
 
-What is done is kept in the folder as it comes: after a stop, the same command goes on."""
+Every finished run is kept in the report folder. After an interruption, the same command continues."""
 
 
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="ridge, bodyfat, autoprice, all; or attack.")],
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="ridge, bodyfat, autoprice, all, or attack.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="The report folder: new, empty, or of the same experiment (default: report/EXPERIMENT)."),
+        typer.Option(
+            metavar="FOLDER",
+            help="The report folder: new, empty, or with earlier work on the same experiment (default: "
+            "report/EXPERIMENT).",
+        ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="One panel and fewer runs: about a minute, instead of many.")
+        bool, typer.Option("--quick", help="One panel and fewer runs: about a minute instead of many.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the problems and the runs.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of the problems and the runs.")] = 0,
     budget: Annotated[
-        int | None, typer.Option(help="Calls of a component (#IZO) for each run, instead of the paper's.")
+        int | None, typer.Option(help="Calls of a component (#IZO) per run, instead of the paper's number.")
     ] = None,
     name: Annotated[
-        str, typer.Option("--class", help="Of attack: airplane, ship, bird, dog or all.", metavar="CLASS")
+        str, typer.Option("--class", help="For attack: airplane, ship, bird, dog or all.", metavar="CLASS")
     ] = "all",
     cifar10: Annotated[
-        Path | None, typer.Option(help="Of attack: CIFAR-10, an archive or a folder, to try other images too.")
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="For attack: CIFAR-10, as an archive or a folder, to try further images as well."
+        ),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(help="Processes; the numbers do not depend on it (default: one a processor).")
+        int | None,
+        typer.Option(help="Number of processes; the results do not depend on it (default: one per processor)."),
     ] = None,
 ) -> None:
     """Reproduce the paper's experiments."""
     with speaking():
+        workers = _processors() if jobs is None else jobs
         if experiment == "attack":
             if budget is not None:
-                raise BadInput("attack has the paper's budget and two larger ones: leave --budget out")
-            _attack(name, out, quick=quick, seed=seed, cifar10=cifar10, jobs=_processors() if jobs is None else jobs)
-            return
-        from zerothresh.reports import folder as report
-        from zerothresh.reproduce.live_display import Grid
-        from zerothresh.reproduce.ridge import study as studying
-        from zerothresh.reproduce.ridge.experiments import EXPERIMENTS
-
-        if experiment not in (*EXPERIMENTS, "all"):
-            raise BadInput(f"there is no experiment {experiment!r}: take {', '.join(EXPERIMENTS)} or all, or attack")
-        names = list(EXPERIMENTS) if experiment == "all" else [experiment]
-        folder = Path("report") / (f"{experiment}-quick" if quick else experiment) if out is None else out
-        begun = time.perf_counter()
-        with refusing():
-            made = [EXPERIMENTS[name](quick=quick, seed=seed) for name in names]
-            if budget is not None:
-                made = [one.with_budget(budget) for one in made]
-            wanted = report.identity(made, quick=quick)
-            if report.prepare(folder, wanted):
-                typer.echo(f"going on with what is in {folder}", err=True)
-            studies = []
-            for one in made:
-                with Grid(one) as grid:
-                    workers = _processors() if jobs is None else jobs
-                    studies.append(studying.run(one, jobs=workers, folder=folder, done=grid.done))
-            found = report.write(folder, studies, wanted, time.perf_counter() - begun)
-        for study in studies:
-            _show(study)
-        _say(found)
-        typer.echo(f"Report: {folder / 'index.html'}")
+                raise BadInput("attack runs with the paper's budget and with larger ones: leave --budget out")
+            _attack(name, out, quick=quick, seed=seed, cifar10=cifar10, jobs=workers)
+        else:
+            _ridge(experiment, out, quick=quick, seed=seed, budget=budget, jobs=workers)
 
 
 reproduce.__doc__ = _HELP
 
 
+def _ridge(experiment: str, out: Path | None, *, quick: bool, seed: int, budget: int | None, jobs: int) -> None:
+    """Run the ridge experiments, write the report, and print a summary."""
+    from zerothresh.reports.report_folder import prepare
+    from zerothresh.reproduce.live_display import GridDisplay
+    from zerothresh.reproduce.ridge import ridge_report
+    from zerothresh.reproduce.ridge.experiments import EXPERIMENTS
+    from zerothresh.reproduce.ridge.study import run
+
+    if experiment not in (*EXPERIMENTS, "all"):
+        raise BadInput(f"there is no experiment {experiment!r}: choose {', '.join(EXPERIMENTS)} or all, or attack")
+    names = list(EXPERIMENTS) if experiment == "all" else [experiment]
+    folder = _folder(out, experiment, quick)
+    begun = time.perf_counter()
+    with refusing():
+        experiments = [EXPERIMENTS[name](quick=quick, seed=seed) for name in names]
+        if budget is not None:
+            experiments = [one.with_budget(budget) for one in experiments]
+        identity = ridge_report.identity(experiments, quick=quick)
+        if prepare(folder, identity):
+            _announce_continuation(folder)
+        studies = []
+        for one in experiments:
+            with GridDisplay(one) as display:
+                studies.append(run(one, jobs=jobs, folder=folder, done=display.done))
+        verdicts = ridge_report.write(folder, studies, identity, time.perf_counter() - begun)
+    for study in studies:
+        _show_study(study)
+    _show_verdicts(verdicts)
+    typer.echo(f"Report: {folder / 'index.html'}")
+
+
 def _attack(name: str, out: Path | None, *, quick: bool, seed: int, cifar10: Path | None, jobs: int) -> None:
-    """The few-pixel attacks."""
+    """Run the few-pixel attacks, write the report, and print a summary."""
     from zerothresh.datasets.cifar10 import PAPER_IDS
-    from zerothresh.reports.folder import prepare
+    from zerothresh.reports.report_folder import prepare
     from zerothresh.reproduce.cifar import experiment as attack
     from zerothresh.reproduce.cifar import report as attack_report
-    from zerothresh.reproduce.live_display import Bar
+    from zerothresh.reproduce.live_display import BarDisplay
 
     if name not in (*PAPER_IDS, "all"):
-        raise BadInput(f"there is no class {name!r} in the paper's attacks: take {', '.join(PAPER_IDS)} or all")
-    folder = Path("report") / (f"attack-{name}-quick" if quick else f"attack-{name}") if out is None else out
+        raise BadInput(f"there is no class {name!r} in the paper's attacks: choose {', '.join(PAPER_IDS)} or all")
+    folder = _folder(out, f"attack-{name}", quick)
     begun = time.perf_counter()
     try:
         with refusing():
             plan = attack.plan_of(list(PAPER_IDS) if name == "all" else [name], quick=quick, seed=seed, cifar10=cifar10)
-            wanted = attack.identity(plan)
-            if prepare(folder, wanted):
-                typer.echo(f"going on with what is in {folder}", err=True)
-            made = []
+            identity = attack.identity(plan)
+            if prepare(folder, identity):
+                _announce_continuation(folder)
+            results = []
             for one in plan.names:
                 runs, queries = (number // len(plan.names) for number in (plan.runs, plan.queries))
                 typer.echo(f"{one}: {runs} runs, at most {queries:,} queries", err=True)
-                with Bar(one, runs, queries) as bar:
-                    made.append(attack.run(plan, one, jobs=jobs, folder=folder, done=bar.done))
-            found = attack_report.write(folder, plan, made, wanted, time.perf_counter() - begun)
+                with BarDisplay(one, runs, queries) as display:
+                    results.append(attack.run(plan, one, jobs=jobs, folder=folder, done=display.done))
+            verdicts = attack_report.write(folder, plan, results, identity, time.perf_counter() - begun)
     except (ImportError, FileNotFoundError) as error:
         raise BadInput(str(error)) from None
-    for of in made:
+    for of in results:
         tables = [attack_report.as_in_the_paper(of), attack_report.with_care(of)]
         for table in tables if of.crowd is None else [*tables, attack_report.for_all(of)]:
-            _print(table.title, table.header, table.rows)
-    _say(found)
+            _print_table(table.title, table.header, table.rows, width=_WIDE)
+            typer.echo("")
+    _show_verdicts(verdicts)
     typer.echo(f"Report: {folder / 'index.html'}")
 
 
-def _print(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _folder(out: Path | None, name: str, quick: bool) -> Path:
+    """Return the report folder."""
+    return Path("report") / (f"{name}-quick" if quick else name) if out is None else out
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for place, word in enumerate(header):
-        table.add_column(word, justify="left" if place == 0 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console = Console()
-    console.width = max(console.width, 108)
-    console.print(table)
-    typer.echo("")
+
+def _announce_continuation(folder: Path) -> None:
+    """Say that earlier work is continued."""
+    typer.echo(f"continuing the work in {folder}", err=True)
 
 
 def _processors() -> int:
-    """Those that this process may use, where the system tells."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _show(study: Study) -> None:
-    """The methods in the last panel, with fresh runs."""
+def _print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], width: int = 0) -> None:
+    """Print a table with its first column left-justified, at least ``width`` columns wide if it needs them."""
     from rich.console import Console
     from rich.table import Table
 
-    from zerothresh.comparison.summary import mean, median
-
-    panel = next((p for p in study.experiment.panels if (p.k, p.q) == (3, 200)), study.experiment.panels[-1])
-    title = f"{study.experiment.title}, {panel}, {study.experiment.budget:,} #IZO"
-    header = ("method", "eta", "F - F*, as in paper", "eta", "fresh runs", "own support", "right")
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    console.width = max(console.width, width)
+    console.print(table)
+
+
+def _show_study(study: Study) -> None:
+    """Print the methods in one panel: that of the paper's figure if it was run, otherwise the last one."""
+    from zerothresh.comparison.summary import mean, median
+    from zerothresh.reproduce.ridge.experiments import FIGURED
+
+    panel = FIGURED if FIGURED in study.experiment.panels else study.experiment.panels[-1]
+    rows = []
     for label in study.labels():
         first, judged = study.find(label, panel, fresh=False), study.find(label, panel)
         if first is None or judged is None:
             continue
         gap, fresh = mean(first.measures(fresh=False).gap).value, judged.measures(fresh=True)
-        shown = f"{fresh.gap.mean():.1e}", f"{median(fresh.own).value:.1e}", f"{fresh.right.mean():.0%}"
-        rates = [f"{eta:g}" if eta == eta else "-" for eta in (first.eta, judged.eta)]  # auto has none
-        table.add_row(label, rates[0], f"{gap:.1e}", rates[1], *shown)
-    Console().print(table)
-    typer.echo("own support: F less its minimum on the final support, the median\nright: runs with the best support\n")
+        numbers = f"{fresh.gap.mean():.1e}", f"{median(fresh.own).value:.1e}", f"{fresh.right.mean():.0%}"
+        etas = [f"{eta:g}" if eta == eta else "-" for eta in (first.eta, judged.eta)]  # auto has none
+        rows.append([label, etas[0], f"{gap:.1e}", etas[1], *numbers])
+    title = f"{study.experiment.title}, {panel}, {study.experiment.budget:,} #IZO"
+    header = ("method", "eta", "F - F*, as in paper", "eta", "fresh runs", "own support", "best support")
+    _print_table(title, header, rows)
+    typer.echo(
+        "fresh runs: F - F* over runs that did not choose eta\n"
+        "own support: median of F minus its minimum on the final support\n"
+        "best support: share of runs that end with the best support\n"
+    )
 
 
-def _say(found: list[Verdict]) -> None:
-    """The verdicts, a line or two each."""
+def _show_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """Print the verdicts, one or two lines each."""
     from rich.console import Console
     from rich.table import Table
 
@@ -174,6 +204,6 @@ def _say(found: list[Verdict]) -> None:
     table.add_column("claim", overflow="fold")
     table.add_column("verdict", no_wrap=True)
     table.add_column("cases", no_wrap=True)
-    for verdict in found:
+    for verdict in verdicts:
         table.add_row(verdict.claim, verdict.outcome, verdict.tally)
     Console().print(table)

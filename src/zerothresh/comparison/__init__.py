@@ -1,4 +1,4 @@
-"""Comparing methods: grids, several runs, several processes, and going on after a stop."""
+"""Comparing methods: grids of hyper-parameters, several runs, several processes, and continuing after a stop."""
 
 from zerothresh.comparison.comparing import Comparison, compare
 

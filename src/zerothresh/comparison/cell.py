@@ -1,4 +1,4 @@
-"""One run of a comparison: what it is, and what is kept of it."""
+"""One run of a comparison: what is run, and what is kept of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from zerothresh.api.minimizer import minimize
 from zerothresh.api.result import Result
 from zerothresh.basics import files
-from zerothresh.methods import Program
 from zerothresh.objective.forms import Problem
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import Method
@@ -32,37 +31,45 @@ from zerothresh.session.status import Status
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-ROWS = 200  # of a trace are kept at the most, evenly by #IZO: enough for a curve
-_MOST = 1 << 24  # bytes of a kept outcome that are read at the most
-_MOST_UNPACKED = 1 << 28
+ROWS = 200  # that are kept of a trace at most, evenly spaced in #IZO: enough to draw a curve
+_MOST_BYTES = 1 << 24  # that are read of a kept outcome; a larger file was not written by us
+_MOST_UNPACKED = 1 << 28  # bytes that a kept outcome may declare, so that a small file cannot fill the memory
+_FIELDS = "words"  # the array of a kept outcome that holds the fields that are no arrays, as JSON
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is minimised, as `minimize` takes it; ``F`` gives the exact value, and is not charged."""
+    """What is minimised.
+
+    Attributes
+    ----------
+    fun, x0, n, vectorized, bounds: as `minimize` takes them.
+    F: returns the exact value at a point; its calls are not counted. None if it is not known.
+    mark: the fingerprint, taken once, so that a problem that counts its own calls stays the same problem.
+    """
 
     fun: Any
     x0: Any = None
     n: int | None = None
     vectorized: bool = False
     F: Callable[[Array], float] | None = None
-    mark: str = ""  # its name, taken once: a problem that counts its calls stays the same problem
+    mark: str = ""
     bounds: tuple[float, float] | None = None
 
     @staticmethod
     def of(problem: Any, x0: Any = None, n: int | None = None, vectorized: bool = False) -> Subject:
-        """A problem object or a function, with its own F if it has one."""
+        """Return the subject of a problem object or a function, with its own F if it has one."""
         own = getattr(problem, "F", None)
         return Subject(problem, x0, n, vectorized, own if callable(own) else None, fingerprint(problem))
 
     @property
     def name(self) -> str:
-        """What can be told of it without a call."""
+        """The fingerprint, which is computed without a call."""
         return self.mark or fingerprint(self.fun)
 
     @property
     def named(self) -> Any:
-        """What is minimised, under its name."""
+        """What is minimised, with the fingerprint that was taken at the beginning."""
         fun = self.fun
         if isinstance(fun, Problem) and callable(fun.values):
             return SimpleNamespace(d=fun.d, n=fun.n, values=fun.values, fingerprint=self.name)
@@ -73,7 +80,14 @@ class Subject:
 
 @dataclass(frozen=True)
 class Cell:
-    """A run: a method with its hyper-parameters, an estimator, a subject (by its key) and a seed."""
+    """One run of a comparison.
+
+    Attributes
+    ----------
+    label: the name under which the method is compared.
+    method, estimator, k, budget, seed: as `minimize` takes them.
+    subject: what is minimised, by its key.
+    """
 
     label: str
     method: Method
@@ -84,7 +98,7 @@ class Cell:
     seed: int
 
     def name(self, subject: Subject) -> str:
-        """A name for its file, which no other cell has."""
+        """Return a name for its files that no other cell has."""
         own = {**{key: getattr(self, key) for key in ("label", "k", "budget", "seed")}, "problem": subject.name}
         own |= {"method": plain(self.method), "estimator": plain(self.estimator), "start": plain(subject.x0)}
         own |= {} if subject.bounds is None else {"bounds": plain(subject.bounds)}
@@ -94,7 +108,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Curve:
-    """A trace, thinned: the columns of `Trace`, and the own-support error, F less its minimum on the support."""
+    """A thinned trace: columns of `Trace`, and the own-support error, which is F minus its minimum on the support."""
 
     nfev: Indices
     nht: Indices
@@ -104,69 +118,92 @@ class Curve:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is kept of a run. If the subject has no F, ``end`` is that of the result of `minimize`."""
+    """What is kept of a run.
+
+    Attributes
+    ----------
+    status, success, nfev, nht, nit: as in the result of `minimize`.
+    end: F at the last iterate, which the paper's methods return; infinite if the run diverged. If the subject
+        has no F, it is the value that `minimize` returns.
+    own: the own-support error at the last iterate; NaN if it is not known.
+    changes: how often the support changed.
+    x: the last iterate, array of shape (d,).
+    trace: the curve of the run.
+    """
 
     status: str
     success: bool
-    end: float  # F at the last iterate, which the paper's methods return; infinite if the run diverged
-    own: float  # F less its minimum on the support, at the last iterate; NaN if that is not known
+    end: float
+    own: float
     nfev: int
     nht: int
     nit: int
-    changes: int  # how often the support changed
-    x: Array  # the last iterate
+    changes: int
+    x: Array
     trace: Curve
 
     @property
     def support(self) -> Indices:
-        """Of the last iterate."""
+        """The support of the last iterate."""
         return np.flatnonzero(self.x)
 
     def save(self, path: Path) -> None:
-        """Write it, whole or not at all; numbers only, nothing is pickled."""
-        words = {key: value for key, value in asdict(self).items() if not isinstance(value, (dict, np.ndarray))}
+        """Write the outcome to a file, completely or not at all; it holds only numbers and text, nothing is pickled."""
+        values = {key: value for key, value in asdict(self).items() if not isinstance(value, (dict, np.ndarray))}
         stream = io.BytesIO()
-        np.savez_compressed(stream, words=np.array(json.dumps(words)), x=self.x, **vars(self.trace))
+        arrays = {_FIELDS: np.array(json.dumps(values)), "x": self.x, **vars(self.trace)}
+        np.savez_compressed(stream, **arrays)
         files.write(path, stream.getvalue())
 
     @staticmethod
     def load(path: Path) -> Outcome:
-        """Read it back; ValueError if the file is not what `save` writes."""
+        """Read an outcome back; ValueError if the file is not what `save` writes."""
         try:
-            with np.load(io.BytesIO(read_plain(path, _MOST)), allow_pickle=False) as arrays:
+            with np.load(io.BytesIO(read_plain(path, _MOST_BYTES)), allow_pickle=False) as arrays:
                 if sum(entry.file_size for entry in arrays.zip.infolist()) > _MOST_UNPACKED:
-                    raise ValueError("it declares too much")
-                words = json.loads(str(arrays["words"]))
-                words = {field.name: words[field.name] for field in fields(Outcome) if field.name not in ("x", "trace")}
+                    raise ValueError("it declares more data than an outcome has")
+                stored = json.loads(str(arrays[_FIELDS]))
+                values = {
+                    field.name: stored[field.name] for field in fields(Outcome) if field.name not in ("x", "trace")
+                }
                 curve = Curve(*(arrays[name] for name in ("nfev", "nht", "fun", "own")))
-                outcome = Outcome(x=arrays["x"], trace=curve, **words)
-            if not outcome._sound():
-                raise ValueError("its parts do not fit")
+                outcome = Outcome(x=arrays["x"], trace=curve, **values)
+            if not outcome._is_valid():
+                raise ValueError("its parts have wrong types or shapes")
         except FileNotFoundError:
             raise
         except Exception as error:
-            raise ValueError(f"{path} is not what a comparison writes ({error}): remove it, and run again") from None
+            raise ValueError(f"{path} is not what a comparison writes ({error}): remove it and run again") from None
         return outcome
 
-    def _sound(self) -> bool:
-        """Whether all is of its kind, which a file need not be."""
-        words = [field for field in fields(self) if field.name not in ("x", "trace")]
+    def _is_valid(self) -> bool:
+        """Return whether all parts have the right types and shapes, which is not certain for a file."""
+        scalars = [field for field in fields(self) if field.name not in ("x", "trace")]
         rows = [(column.dtype.kind, column.shape) for column in vars(self.trace).values()]
         size = self.trace.nfev.shape
         return (
-            all(type(getattr(self, field.name)).__name__ == field.type for field in words)
+            all(type(getattr(self, field.name)).__name__ == field.type for field in scalars)
             and rows == [("i", size), ("i", size), ("f", size), ("f", size)]
             and (self.x.dtype.kind, self.x.ndim, len(size)) == ("f", 1, 1)
         )
 
 
 class CellFailed(RuntimeError):
-    """The objective raised, or gave no number at the start, or F raised; the words are the user's own."""
+    """The objective or F raised, or the objective returned no number at the start; the message quotes the error."""
 
 
 def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path | None = None) -> Outcome:
-    """The run. With ``work``, a run folder, it goes on where it was killed; its outcome is then written to ``kept``."""
-    with np.errstate(all="ignore"):  # a step that is too long overflows, and is told as divergence
+    """Make one run, and return its outcome.
+
+    Arguments
+    ---------
+    subject: what is minimised.
+    cell: the run.
+    kept: a file for the outcome; None to keep it only in memory.
+    work: a run folder, from which a run that was killed is continued; it is removed at the end.
+    """
+    chooses_steps = getattr(cell.method, "chooses_steps", False)
+    with np.errstate(all="ignore"):  # a step that is too long overflows, and is reported as divergence
         result = minimize(
             subject.named,
             subject.x0,
@@ -175,7 +212,7 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
             vectorized=subject.vectorized,
             budget=cell.budget,
             method=cell.method,
-            estimator=None if isinstance(cell.method, Program) else cell.estimator,  # it chooses for itself
+            estimator=None if chooses_steps else cell.estimator,
             seed=cell.seed,
             monitor=subject.F,
             bounds=subject.bounds,
@@ -184,16 +221,16 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
             progress=False,
         )
         if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt  # Ctrl-C is for the whole comparison
+            raise KeyboardInterrupt  # Ctrl-C stops the whole comparison
         if result.status is Status.DISK:
             raise OSError(result.message)
         try:
             _check(result)
             outcome = outcome_of(result, subject)
         except Exception as error:
-            said = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
-            words = str(error) if isinstance(error, CellFailed) else said
-            raise CellFailed(f"{cell.label}, seed {cell.seed}: {words}") from None
+            in_full = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
+            reason = str(error) if isinstance(error, CellFailed) else in_full
+            raise CellFailed(f"{cell.label}, seed {cell.seed}: {reason}") from None
     if kept is not None:
         outcome.save(kept)
     if work is not None:
@@ -202,18 +239,18 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
 
 
 def _check(result: Result) -> None:
-    """Refuse a run that failed for a reason that no learning rate can be blamed for."""
-    words = result.message.removesuffix("; result.failure has the traceback")
+    """Refuse a run that failed for a reason that has nothing to do with its learning rate."""
+    reason = result.message.removesuffix("; result.failure has the traceback")
     if result.status is Status.CALLBACK_FAILED:
-        words = f"F{words.removeprefix('the monitor')}"
+        reason = f"F{reason.removeprefix('the monitor')}"
     if result.status in (Status.FAILED, Status.CALLBACK_FAILED):
-        raise CellFailed(words if result.failure is None else f"{words}\n{result.failure.traceback}")
+        raise CellFailed(reason if result.failure is None else f"{reason}\n{result.failure.traceback}")
     if result.status is Status.BAD_VALUE and result.nit == 0:
-        raise CellFailed(words)
+        raise CellFailed(reason)
 
 
 def outcome_of(result: Result, subject: Subject) -> Outcome:
-    """What is kept of a result."""
+    """Return what is kept of a result of `minimize`."""
     trace = result.trace
     nfev, nht, fun = trace.nfev, trace.nht, trace.fun
     rows = thin(nfev)
@@ -239,7 +276,7 @@ def outcome_of(result: Result, subject: Subject) -> Outcome:
 
 
 def thin(nfev: Indices) -> Indices:
-    """The rows to keep: the first, the last, and evenly by #IZO between."""
+    """Return the rows of a trace to keep: the first, the last, and between them rows evenly spaced in #IZO."""
     if nfev.size <= ROWS:
         return np.arange(nfev.size)
     at = np.searchsorted(nfev, np.linspace(nfev[0], nfev[-1], ROWS), side="right") - 1
@@ -247,11 +284,12 @@ def thin(nfev: Indices) -> Indices:
 
 
 def _knows_own(subject: Subject) -> bool:
+    """Return whether the own-support error can be computed."""
     return subject.F is not None and hasattr(subject.fun, "minimum_on")
 
 
 def _own(subject: Subject, value: float, support: Indices, floors: dict[bytes, float]) -> float:
-    """F less its minimum among points with the same support."""
+    """Return the own-support error; ``floors`` remembers the minima by support."""
     if not _knows_own(subject) or subject.F is None or not np.isfinite(value):
         return np.nan
     name = support.tobytes()

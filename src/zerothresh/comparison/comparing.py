@@ -1,4 +1,4 @@
-"""Methods compared on a problem with care: a grid each, several runs, fresh runs for the chosen ones."""
+"""Compare methods on a problem: a grid of hyper-parameters for each, several runs, and fresh runs of the best."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from zerothresh.api.optimizer import Optimizer
 from zerothresh.basics import check
 from zerothresh.comparison import summary
 from zerothresh.comparison.cell import Cell, Outcome, Subject
-from zerothresh.comparison.claim import claim
+from zerothresh.comparison.folder_claim import claim_folder
 from zerothresh.comparison.grid import contestants
-from zerothresh.comparison.progress import Live
+from zerothresh.comparison.progress import ComparisonProgress
 from zerothresh.comparison.work import run_cells
 from zerothresh.objective.forms import wrap
 from zerothresh.rounds.estimator import Estimator
@@ -36,20 +36,20 @@ IDENTITY = "comparison.json"
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A method with its hyper-parameters, and its runs."""
+class Candidate:
+    """A method with one choice of its hyper-parameters, and its runs."""
 
     method: Method
     runs: tuple[Outcome, ...]
 
     @property
     def ends(self) -> Array:
-        """F at the end of each run; infinite where it diverged."""
+        """F at the end of each run; infinite for a run that diverged."""
         return np.array([run.end for run in self.runs])
 
     @property
     def mean(self) -> float:
-        """Of F at the end over the runs; infinite if one of them diverged."""
+        """The mean of F at the end over the runs; infinite if one of them diverged."""
         return float(self.ends.mean())
 
     @property
@@ -58,49 +58,60 @@ class Trial:
         return float(self.ends.std()) if np.isfinite(self.ends).all() else np.nan
 
     def with_support(self, x: Array) -> int:
-        """In how many runs the last iterate has the support of x."""
+        """Return in how many runs the last iterate has the support of x."""
         support = np.flatnonzero(x)
         return sum(np.array_equal(run.support, support) for run in self.runs)
 
 
-def best_of(trials: Sequence[Trial]) -> Trial:
-    """The trial with the lowest F at the end, on average over the runs; the first of equals."""
-    return min(trials, key=lambda trial: trial.mean)
+def best_of(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate with the lowest mean of F at the end; the first one if several are equal."""
+    return min(candidates, key=lambda candidate: candidate.mean)
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A label, its trials, one for each point of the grid, and the fresh runs of the best."""
+    """A method under its label: one candidate for each point of its grid, and the fresh runs of the best."""
 
     label: str
-    trials: tuple[Trial, ...]
-    fresh: Trial | None = None
+    candidates: tuple[Candidate, ...]
+    fresh: Candidate | None = None
 
     @property
-    def best(self) -> Trial:
-        """The best of the grid, by the runs that chose it."""
-        return best_of(self.trials)
+    def best(self) -> Candidate:
+        """The best candidate of the grid, by the runs that chose it."""
+        return best_of(self.candidates)
 
     @property
-    def judged(self) -> Trial:
-        """What it is judged by: fresh runs if there are any, else those that chose it."""
+    def judged(self) -> Candidate:
+        """What the method is judged by: the fresh runs if there are any, otherwise those that chose the best."""
         return self.best if self.fresh is None else self.fresh
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome of `compare`: ``rows()``, ``frame()``, ``to_csv()`` and ``plot()``."""
+    """What `compare` returns.
+
+    ``print`` shows one line per method; ``rows()``, ``frame()``, ``to_csv()`` and ``plot()`` give the rest.
+
+    Attributes
+    ----------
+    contenders: the methods with all their runs, in the order in which they were given.
+    optimum: F*, the lowest value with at most k non-zeros, if the problem knows it; otherwise None.
+    optimum_x: the point where F* is reached, array of shape (d,), or None.
+    budget: the budget of each run.
+    """
 
     contenders: tuple[Contender, ...]
-    optimum: float | None  # F*, if the problem could tell
+    optimum: float | None
     optimum_x: Array | None
     budget: int
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a method, the best first: means with 95 % intervals over the runs that it is judged by."""
+        """Return one row per method, the best first: means with 95 % intervals over the runs that it is judged by."""
         return sorted((self._row(contender) for contender in self.contenders), key=lambda row: row["F"])
 
     def _row(self, contender: Contender) -> dict[str, Any]:
+        """Return the row of one method."""
         judged = contender.judged
         end = summary.mean(judged.ends)
         row: dict[str, Any] = {
@@ -124,31 +135,33 @@ class Comparison:
         return row
 
     def frame(self) -> Any:
-        """The rows as a pandas data frame (needs pandas: the extra ``zerothresh[plot]``)."""
+        """Return the rows as a pandas data frame (needs pandas, which the extra ``zerothresh[plot]`` installs)."""
         try:
             import pandas
         except ImportError:
-            raise ImportError("a comparison becomes a data frame with pandas: pip install 'zerothresh[plot]'") from None
+            raise ImportError("a data frame needs pandas: pip install 'zerothresh[plot]'") from None
         return pandas.DataFrame(self.rows())
 
     def to_csv(self) -> str:
-        """Every run of every trial, as comma-separated values."""
+        """Return all runs of all candidates as comma-separated values, one row per run."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["method", "trial", "fresh", "run", "status", "F", "own_support_error", "nfev", "nht"])
         for contender in self.contenders:
-            trials = [(trial, False) for trial in contender.trials]
-            trials += [] if contender.fresh is None else [(contender.fresh, True)]
-            for trial, fresh in trials:
-                for number, run in enumerate(trial.runs, start=1):
+            candidates = [(candidate, False) for candidate in contender.candidates]
+            candidates += [] if contender.fresh is None else [(contender.fresh, True)]
+            for candidate, fresh in candidates:
+                for number, run in enumerate(candidate.runs, start=1):
                     numbers = [run.end, run.own, run.nfev, run.nht]
-                    writer.writerow([contender.label, repr(trial.method), fresh, number, run.status, *numbers])
+                    writer.writerow([contender.label, repr(candidate.method), fresh, number, run.status, *numbers])
         return out.getvalue()
 
     def plot(self, **options: Any) -> Any:
-        """F (less F*, if it is known) against #IZO and #NHT, mean and standard deviation over runs.
+        """Draw F (minus F*, if it is known) against #IZO and #NHT: mean and standard deviation over the runs.
 
-        A method of which a run diverged is left out.
+        Methods with a run that diverged are left out. The options are those of `zt.plot.compare`.
+
+        Returns the matplotlib figure. Raises ValueError if there is no curve to draw.
         """
         drawn = {
             contender.label: contender.judged.runs
@@ -157,10 +170,10 @@ class Comparison:
         }
         if not drawn:
             diverged = all(any(not run.success for run in each.judged.runs) for each in self.contenders)
-            words = (
-                "a run of each method diverged: take smaller learning rates" if diverged else "pass F=... to compare"
+            advice = (
+                "a run of each method diverged: try smaller learning rates" if diverged else "pass F=... to compare"
             )
-            raise ValueError(f"there is no curve to draw: {words}")
+            raise ValueError(f"there is no curve to draw: {advice}")
         return plot.compare(drawn, optimum=self.optimum or 0.0, **options)
 
     def __str__(self) -> str:
@@ -191,25 +204,36 @@ def compare(
     folder: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Compare methods as the paper does, and with more care: each with the best of its own grid.
+    """Compare methods on a problem, each with the best point of its own grid of hyper-parameters.
 
     Arguments
     ---------
-    problem: a problem object, or a function as `minimize` takes it, with ``x0``, ``n`` and ``vectorized``.
-    methods: a list of names, classes or instances, or a dict of them by label. A list of instances in
-        the place of one is that label's own grid.
-    k, budget: as for `minimize`; each run has the whole budget.
-    grid: values to try for hyper-parameters, ``{"eta": [0.01, 0.1]}``; every combination is tried for
-        the methods that have them. The best has the lowest mean of F at the end.
-    runs: runs of each combination, with the seeds ``seed``, ``seed + 1``, ...
-    fresh: further runs of the best, with seeds that did not choose it: what it is then judged by. Without
-        them, a method with a large grid looks better than it is.
-    F: exact F for the curves, not charged; by default the problem's own. Without it there are no curves,
-        and F at the end is that of the best point that a run knows, as for `minimize`.
-    jobs: processes. The outcome does not depend on it; the problem must be picklable if there are several.
-    folder: keeps every run; called again, the comparison goes on where it was stopped. Methods may be
-        added, and runs; the methods must be dataclasses, whose fields tell them apart.
-    progress: True for a live display, False for none, None for one on a terminal.
+    problem: a problem object, or a function as `minimize` takes it (then also ``x0``, and maybe ``n`` and
+        ``vectorized``).
+    methods: a list of names, classes or instances, or a dict of them by label. A list of instances in the
+        place of a single method is the grid of that label.
+    k: int, the largest number of non-zero coordinates.
+    budget: int, the largest number of calls of each run.
+    grid: dict of lists, the values to try for hyper-parameters, such as ``{"eta": [0.01, 0.1]}``. Each method
+        is run with every combination of those that it has; the best has the lowest mean of F at the end.
+    runs: int, default 3: runs of each combination, with the seeds ``seed``, ``seed + 1``, ...
+    fresh: int, default 0: further runs of the best combination, with seeds that did not choose it, by which
+        the method is then judged. Without them, a method with a large grid looks better than it is.
+    estimator: `Estimator` or None (default settings); methods that choose their own steps ignore it.
+    x0: the start, array of shape (d,), or the dimension d; default: 0 in the dimension of the problem.
+    n: int, the number of components of a function; default: it has none.
+    vectorized: bool, default False: whether a function takes many points at once.
+    F: function of x, the exact F for the curves, whose calls are not counted; default: the problem's own F.
+        Without it there are no curves, and F at the end is what `minimize` returns.
+    seed: int, default 0.
+    jobs: int, default 1: processes. The result does not depend on it. With several, the problem and the
+        methods must be picklable.
+    folder: a path, where every run is kept. Called again with the same folder, the comparison continues
+        where it stopped; methods and runs may be added. The methods must be dataclasses, because their
+        fields tell them apart.
+    progress: True for a live display, False for none, None (default) for one on a terminal.
+
+    Returns a `Comparison`.
 
     >>> import zerothresh as zt
     >>> problem = zt.problems.ridge(seed=1)
@@ -233,29 +257,29 @@ def compare(
     if where is not None:
         _check_names(grids)
         own = {"problem": subject.name, "k": k, "budget": budget, "estimator": plain(estimator), "seed": seed}
-        told = getattr(subject.F, "__qualname__", type(subject.F).__qualname__)
-        claim(where / IDENTITY, {**own, "x0": plain(subject.x0), "n": n, "F": told})
+        name_of_F = getattr(subject.F, "__qualname__", type(subject.F).__qualname__)
+        claim_folder(where / IDENTITY, {**own, "x0": plain(subject.x0), "n": n, "F": name_of_F})
 
     def cells(label: str, method: Method, seeds: range) -> list[Cell]:
         return [Cell(label, method, estimator, k, budget, "problem", number) for number in seeds]
 
-    chosen_by, judged_by = range(seed, seed + runs), range(seed + runs, seed + runs + fresh)
-    first = [cell for label, grid_ in grids.items() for method in grid_ for cell in cells(label, method, chosen_by)]
-    with Live(len(first) + fresh * len(grids), progress) as live:
+    choosing, judging = range(seed, seed + runs), range(seed + runs, seed + runs + fresh)
+    first = [cell for label, points in grids.items() for method in points for cell in cells(label, method, choosing)]
+    with ComparisonProgress(len(first) + fresh * len(grids), progress) as display:
 
         def run(cells: list[Cell]) -> list[Outcome]:
-            return run_cells({"problem": subject}, cells, jobs=jobs, folder=where, done=live.done)
+            return run_cells({"problem": subject}, cells, jobs=jobs, folder=where, done=display.done)
 
         outcomes = iter(run(first))
-        trials = {
-            label: tuple(Trial(method, tuple(next(outcomes) for _ in chosen_by)) for method in grid_)
-            for label, grid_ in grids.items()
+        candidates = {
+            label: tuple(Candidate(method, tuple(next(outcomes) for _ in choosing)) for method in points)
+            for label, points in grids.items()
         }
-        best = {label: best_of(tried).method for label, tried in trials.items()}
-        later = iter(run([cell for label, method in best.items() for cell in cells(label, method, judged_by)]))
+        best = {label: best_of(tried).method for label, tried in candidates.items()}
+        later = iter(run([cell for label, method in best.items() for cell in cells(label, method, judging)]))
     contenders = tuple(
-        Contender(label, tried, Trial(best[label], tuple(next(later) for _ in judged_by)) if fresh else None)
-        for label, tried in trials.items()
+        Contender(label, tried, Candidate(best[label], tuple(next(later) for _ in judging)) if fresh else None)
+        for label, tried in candidates.items()
     )
     optimum_x, optimum = _optimum(problem, k, d)
     return Comparison(contenders, optimum, optimum_x, budget)
@@ -264,12 +288,12 @@ def compare(
 def _check(
     subject: Subject, grids: dict[str, list[Method]], k: int, budget: int, estimator: Estimator | None, seed: int
 ) -> int:
-    """Refuse what a run would refuse before the first one is paid for; returns d."""
+    """Refuse before the first call whatever a run would refuse, and return d."""
     objective = wrap(subject.fun, dimension_of(subject.x0), subject.n, subject.vectorized)
     start = objective.d if subject.x0 is None else subject.x0
     arguments: dict[str, Any] = {"n": objective.n, "estimator": estimator, "seed": seed, "monitor": subject.F}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the run itself says it
+        warnings.simplefilter("ignore")  # the run itself will warn
         for grid in grids.values():
             for method in grid:
                 Optimizer(start, k, budget=budget, method=method, **arguments)
@@ -277,35 +301,36 @@ def _check(
 
 
 def _check_names(grids: dict[str, list[Method]]) -> None:
-    """Refuse methods that a folder could not tell apart, now or another time."""
+    """Refuse methods that a folder could not tell apart, now or when the comparison is continued."""
     for label, grid in grids.items():
         names = {json.dumps(plain(method)) for method in grid}
         if len(names) < len(grid) or not all(map(is_dataclass, grid)):
             raise ValueError(
-                f"a folder cannot tell the methods of {label!r} apart: they must be dataclasses, no two with the same "
-                "values; or leave folder out"
+                f"a folder cannot tell the methods of {label!r} apart: make them dataclasses, no two with the same "
+                "values, or leave folder out"
             )
 
 
 def _optimum(problem: Any, k: int, d: int) -> tuple[Array | None, float | None]:
-    """F* where the problem can tell it: by enumeration, which large ones refuse."""
+    """Return the best point and F* if the problem knows them; it refuses if there are too many supports to try."""
     if not callable(getattr(problem, "optimum", None)):
         return None, None
     try:
         x, value = problem.optimum(k)
         x, value = np.asarray(x, float), float(value)
         if x.shape != (d,) or not np.isfinite(value):
-            raise TypeError(f"it gave {x!r} and {value!r}, not a point and a number")
+            raise TypeError(f"it returned {x!r} and {value!r}, not a point and a number")
     except (ValueError, NotImplementedError):
         return None, None
-    except Exception as error:  # the runs have been made, and are worth more
-        words = f"the problem's optimum({k}) raised {type(error).__name__}: {error}"
-        warnings.warn(f"{words}; the comparison does without F*", stacklevel=3)
+    except Exception as error:  # must not lose the runs, which have been made
+        reason = f"the problem's optimum({k}) raised {type(error).__name__}: {error}"
+        warnings.warn(f"{reason}; the comparison does without F*", stacklevel=3)
         return None, None
     return x, value
 
 
 def _path(folder: Any) -> Path:
+    """Return the folder as an absolute path."""
     try:
         return Path(folder).absolute()  # an objective may change the current folder
     except TypeError:

@@ -1,4 +1,4 @@
-"""From what a researcher writes to lists of methods: names, classes or instances, and a grid of hyper-parameters."""
+"""Turn what a user writes (names, classes or instances, and a grid of hyper-parameters) into lists of methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from zerothresh.rounds.method import Method
 
 
 def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, list[Method]]:
-    """For each label, its methods, one for each point of the grid.
+    """Return the methods to compare, by label: one method for each point of the grid.
+
+    Arguments
+    ---------
+    given: the methods, as `compare` takes them.
+    grid: lists of values by hyper-parameter, or None.
 
     >>> import zerothresh as zt
     >>> contestants(["fgzoht", zt.SZOHT(eta=1.0, batch=4)], {"eta": [0.1, 0.2]})["szoht"]
@@ -37,7 +42,9 @@ def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, 
         if not isinstance(label, str):
             raise ValueError(f"a method's label must be a string, not {label!r}")
         if label in own:
-            raise ValueError(f"two methods are called {label!r}: name them, methods={{'one': ..., 'other': ...}}")
+            raise ValueError(
+                f"two methods are called {label!r}: give them labels, methods={{'one': ..., 'other': ...}}"
+            )
         if _is_list(method) and len(method) == 0:
             raise ValueError(f"the list of methods for {label!r} is empty")
         known = _parameters(method)
@@ -51,16 +58,17 @@ def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, 
 
 
 def _all(method: Any, grid: Mapping[str, Sequence[Any]]) -> list[Method]:
-    """A method for each point of the grid; a list has its own points."""
+    """Return one method for each point of the grid; a list of methods is a grid by itself."""
     return [make(one) for one in method] if _is_list(method) else [_made(method, point) for point in _points(grid)]
 
 
 def _is_list(method: Any) -> bool:
+    """Return whether a list of methods stands in the place of a single one."""
     return isinstance(method, Sequence) and not isinstance(method, str)
 
 
 def _values(name: str, values: Any) -> list[Any]:
-    """The values to try, as Python's own numbers: they are shown, and written to files."""
+    """Return the values to try as plain Python numbers, because they are printed and written to files."""
     listed = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else values
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence) or len(listed) == 0:
         raise ValueError(f"grid[{name!r}] must be a list of values to try, not {values!r}")
@@ -68,12 +76,13 @@ def _values(name: str, values: Any) -> list[Any]:
 
 
 def _points(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield every combination of the values."""
     for values in product(*grid.values()):
         yield dict(zip(grid, values, strict=True))
 
 
 def _parameters(method: Any) -> Sequence[str]:
-    """The hyper-parameters that a grid may name."""
+    """Return the names of the hyper-parameters of a method."""
     if isinstance(method, str):
         method = available()[check.one_of("method", method.lower().replace("_", "-"), available())]
     if isinstance(method, type):
@@ -82,11 +91,12 @@ def _parameters(method: Any) -> Sequence[str]:
         return list(inspect.signature(method).parameters)
     if _is_list(method):
         return []
-    make(method)  # refuses what is none
+    make(method)  # refuses what is not a method
     return [field.name for field in dataclasses.fields(method)] if dataclasses.is_dataclass(method) else []
 
 
 def _made(method: Any, point: dict[str, Any]) -> Method:
+    """Return a method with the hyper-parameters of a point of the grid."""
     if isinstance(method, (str, type)):
         return make(method, point)
     made: Method = dataclasses.replace(make(method), **point) if point else make(method)  # type: ignore[type-var]
@@ -94,6 +104,7 @@ def _made(method: Any, point: dict[str, Any]) -> Method:
 
 
 def _label(method: Any) -> str:
+    """Return the label of a method that was given without one."""
     if isinstance(method, str):
         return method
     if isinstance(method, Sequence) and len(method):

@@ -1,4 +1,4 @@
-"""Means, medians, ratios and shares with 95 % intervals that are sound for few runs."""
+"""Means, medians, ratios and shares with 95 % intervals that are valid for few runs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Numbers = Sequence[float] | Array
 
-RESAMPLES = 2000
-LEVEL = 0.95
+RESAMPLES = 2000  # of the bootstrap
+LEVEL = 0.95  # the coverage of all intervals
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with a 95 % interval; NaN if there is no such number."""
+    """A number with a 95 % interval from ``low`` to ``high``; the number is NaN if it is not known."""
 
     value: float
     low: float
@@ -32,10 +32,10 @@ UNKNOWN = Estimate(np.nan, -np.inf, np.inf)
 
 
 def mean(values: Numbers) -> Estimate:
-    """The mean; of Student's interval and the bootstrap's percentiles the wider, on either side.
+    """Return the mean with the wider, on each side, of Student's interval and the bootstrap's percentiles.
 
-    Each alone is too narrow for few values from a skewed law. The bootstrap has a fixed seed: the same
-    values give the same interval.
+    Each alone is too narrow for few values from a skewed distribution. The bootstrap has a fixed seed, so that the
+    same values give the same interval.
 
     >>> str(mean([1.0, 2.0, 3.0, 4.0]))
     '2.5 [0.45, 4.6]'
@@ -52,7 +52,9 @@ def mean(values: Numbers) -> Estimate:
 
 
 def median(values: Numbers) -> Estimate:
-    """The median, between two of the values: the interval holds for any law. Fewer than 6 values tell nothing.
+    """Return the median with an interval between two of the values, which is valid for any distribution.
+
+    The interval of fewer than 6 values is infinite.
 
     >>> str(median(range(1, 12)))
     '6 [2, 10]'
@@ -62,7 +64,7 @@ def median(values: Numbers) -> Estimate:
         return UNKNOWN
     with np.errstate(invalid="ignore"):
         value = float(np.median(values))
-    # the chance that at most so many of the values lie below the median, as for heads of a coin
+    # the number of values below the median is binomial: the probability that it is at most 0, 1, 2, ...
     chances = _special().bdtr(np.arange(values.size), values.size, 0.5)
     beyond = int(np.searchsorted(chances, (1 - LEVEL) / 2, side="right"))
     if beyond == 0:
@@ -71,7 +73,7 @@ def median(values: Numbers) -> Estimate:
 
 
 def share(successes: int, of: int) -> Estimate:
-    """A share with Wilson's interval, which is sound for few runs and for 0 or all successes.
+    """Return a share with Wilson's interval, which is valid for few runs and for no or only successes.
 
     >>> str(share(9, 10))
     '0.9 [0.6, 0.98]'
@@ -86,7 +88,10 @@ def share(successes: int, of: int) -> Estimate:
 
 
 def ratio(above: Numbers, below: Numbers) -> Estimate:
-    """The median of above / below over pairs. Two infinities, or two zeros, are alike; mostly such pairs tell nothing.
+    """Return the median of above / below over pairs.
+
+    The ratio of two infinities, or of two zeros, counts as 1. If at least half of the pairs are of this kind, the
+    median says nothing and is NaN.
 
     >>> str(ratio([2.0] * 8, [1.0] * 8))
     '2 [2, 2]'
@@ -100,13 +105,13 @@ def ratio(above: Numbers, below: Numbers) -> Estimate:
 
 
 def difference(one: Numbers, other: Numbers) -> Estimate:
-    """The mean of one - other over pairs."""
+    """Return the mean of one - other over pairs."""
     with np.errstate(invalid="ignore"):
         return mean(np.asarray(one, float) - np.asarray(other, float))
 
 
 def _special() -> Any:
-    """SciPy's special functions, imported when they are needed: they take longer than the rest of the module."""
+    """Import SciPy's special functions only when they are needed, because that takes longer than all else here."""
     from scipy import special
 
     return special

@@ -1,4 +1,4 @@
-"""Many cells over several processes: what is done stays done, whatever is killed."""
+"""Run many cells over several processes; what is done is kept, whatever is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any
 from zerothresh.basics import check
 from zerothresh.comparison.cell import Cell, CellFailed, Outcome, Subject, run_cell
 
-DEATHS = 3  # of worker processes, one after the other with nothing done between, after which it is given up
+DEATHS = 3  # worker processes that may be killed in a row, with no run completed in between, before we give up
 
 Done = Callable[[Cell, Outcome, bool], None]
 
@@ -32,16 +32,17 @@ def run_cells(
     folder: Path | None = None,
     done: Done | None = None,
 ) -> list[Outcome]:
-    """The outcomes of the cells, in their order.
+    """Run cells, and return their outcomes in the order of the cells.
 
     Arguments
     ---------
     subjects: what is minimised, by key.
     cells: the runs.
-    jobs: processes; the outcomes do not depend on it.
-    folder: where outcomes are kept as they come (``cells``), and the run folders of cells under way
-        (``work``). Cells whose outcome is there are not run again; those under way go on.
-    done: called with each cell and its outcome as they come, in any order, and whether it was run now.
+    jobs: int, the number of processes; the outcomes do not depend on it.
+    folder: where the outcomes (``cells``) and the run folders of unfinished cells (``work``) are kept. Cells whose
+        outcome is there are not run again, and unfinished ones are continued.
+    done: called as done(cell, outcome, ran) for each outcome as it arrives, in any order; ``ran`` is False if the
+        outcome is from an earlier session.
     """
     check.count("jobs", jobs, what=" (processes)")
     found: dict[int, Outcome] = {}
@@ -52,12 +53,12 @@ def run_cells(
             for part in ("cells", "work"):
                 (folder / part).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(f"the folder {folder} cannot be used ({error}): name another") from None
+            raise ValueError(f"the folder {folder} cannot be used ({error}): name another folder") from None
         places = [(folder / "cells" / f"{name}.npz", folder / "work" / name) for name in names]
     for at, (kept, work) in enumerate(places):
         if kept is not None and work is not None and kept.exists():
             found[at] = Outcome.load(kept)
-            shutil.rmtree(work, ignore_errors=True)  # of a process that was killed before it could
+            shutil.rmtree(work, ignore_errors=True)  # a process was killed before it could remove it
             if done is not None:
                 done(cells[at], found[at], False)
     left = [at for at in range(len(cells)) if at not in found]
@@ -75,6 +76,7 @@ Places = Sequence[tuple[Path | None, Path | None]]
 def _here(
     subjects: Mapping[str, Subject], cells: Sequence[Cell], places: Places, left: Sequence[int], jobs: int
 ) -> Iterator[tuple[int, Outcome]]:
+    """Run cells in this process."""
     for at in left:
         yield at, run_cell(subjects[cells[at].subject], cells[at], *places[at])
 
@@ -82,7 +84,7 @@ def _here(
 def _spread(
     subjects: Mapping[str, Subject], cells: Sequence[Cell], places: Places, left: Sequence[int], jobs: int
 ) -> Iterator[tuple[int, Outcome]]:
-    """Over processes. A process that is killed is replaced, and its cell begun again, a few times."""
+    """Run cells over several processes; a process that is killed is replaced, and its cell is continued."""
     missing, deaths = dict.fromkeys(left), 0
     while missing:
         under_way: dict[Future[Outcome], int] = {}
@@ -90,7 +92,8 @@ def _spread(
             with _pool(min(jobs, len(missing)), subjects) as pool:
                 waiting = list(reversed(missing))
                 while waiting or under_way:
-                    while waiting and len(under_way) < jobs:  # no more than are worked on: so it is known which
+                    # No more than one per process, so that it is known which cells a death interrupts.
+                    while waiting and len(under_way) < jobs:
                         at = waiting.pop()
                         under_way[pool.submit(_work, cells[at], *places[at])] = at
                     for future in wait(under_way, return_when=FIRST_COMPLETED).done:
@@ -102,18 +105,18 @@ def _spread(
         except BrokenProcessPool:
             deaths += 1
             if deaths >= DEATHS:
-                words = "; ".join(f"{cells[at].label}, seed {cells[at].seed}" for at in under_way.values())
-                when = f"while they worked on {words}" if words else "while they started"
+                runs = "; ".join(f"{cells[at].label}, seed {cells[at].seed}" for at in under_way.values())
+                when = f"while they worked on {runs}" if runs else "while they started"
                 raise ValueError(
-                    f"worker processes were killed {deaths} times {when} (is memory short?): what is done is kept if "
-                    "there is a folder; run it again with fewer jobs"
+                    f"worker processes were killed {deaths} times {when}, perhaps because memory was short. With a "
+                    "folder, the finished runs are kept: run it again with fewer jobs"
                 ) from None
         except (PicklingError, AttributeError, TypeError) as error:
             if "pickle" not in str(error):
                 raise
             raise ValueError(
-                f"the problem or a method cannot be sent to other processes ({error}): define it at the top of a "
-                "module, or take jobs=1"
+                f"the problem or a method cannot be sent to other processes ({error}): define it at the top level of "
+                "a module, or use jobs=1"
             ) from None
 
 
@@ -121,7 +124,7 @@ _subjects: Mapping[str, Subject] = {}  # of this worker process
 
 
 def _begin(subjects: Mapping[str, Subject]) -> None:
-    """In a worker: know the subjects, and end with the parent, so that nobody holds a run folder for nobody."""
+    """Initialise a worker: keep the subjects, and exit when the parent does, so that no run folder stays locked."""
     global _subjects
     _subjects = subjects
     parent: Any = multiprocessing.parent_process()
@@ -134,26 +137,28 @@ def _begin(subjects: Mapping[str, Subject]) -> None:
 
 
 def _work(cell: Cell, kept: Path | None, work: Path | None) -> Outcome:
+    """Run a cell in a worker process."""
     if kept is not None and kept.exists():
-        return Outcome.load(kept)  # done just before another process was killed, and not heard of
+        return Outcome.load(kept)  # done just before another process was killed, so that the parent never received it
     try:
         return run_cell(_subjects[cell.subject], cell, kept, work)
     except Exception as error:
         if type(error).__module__.partition(".")[0] in ("builtins", "zerothresh"):
             raise
-        raise CellFailed(f"{cell.label}, seed {cell.seed}: {traceback.format_exc()}") from None  # others may not travel
+        # An exception of the user's own may not survive being pickled: its text does.
+        raise CellFailed(f"{cell.label}, seed {cell.seed}: {traceback.format_exc()}") from None
 
 
 @contextmanager
 def _pool(jobs: int, subjects: Mapping[str, Subject]) -> Iterator[ProcessPoolExecutor]:
-    """Processes that are spawned, not forked: a fork would copy the threads' locks of a live display."""
+    """Start a pool of processes, spawned rather than forked: a fork would copy the locks of a live display's thread."""
     context: Any = multiprocessing.get_context("spawn")
     before, children = set(multiprocessing.active_children()), set[Any]()
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(dict(subjects),))
     try:
         try:
-            with _deaf_children():
-                started = [pool.submit(os.getpid) for _ in range(jobs)]  # each starts a process
+            with _children_ignoring_ctrl_c():
+                started = [pool.submit(os.getpid) for _ in range(jobs)]  # each call starts a process
         finally:
             children = set(multiprocessing.active_children()) - before
         for future in started:
@@ -162,26 +167,27 @@ def _pool(jobs: int, subjects: Mapping[str, Subject]) -> Iterator[ProcessPoolExe
     except BrokenProcessPool:
         pool.shutdown(cancel_futures=True)
         code = max((child.exitcode or 0 for child in children), default=0)
-        if code > 0:  # not killed, which would be below 0: it would end so again
+        if code > 0:  # it was not killed, which would give a negative code: a new one would end in the same way
             raise ValueError(
-                f"a worker process ended by itself, with exit code {code} (its last words are above): the problem and "
-                "the methods must be in a module or a script, not in a notebook or at a prompt; a script must call "
-                "this under `if __name__ == '__main__':`. Or take jobs=1"
+                f"a worker process ended by itself with exit code {code} (its own message is above). With several "
+                "jobs, the problem and the methods must be defined in a module or a script, not in a notebook or at a "
+                "prompt, and a script must start the comparison under `if __name__ == '__main__':`. Otherwise, use "
+                "jobs=1"
             ) from None
         raise
     except BaseException:
         for child in children:
-            child.kill()  # cells under way go on another time
+            child.kill()  # unfinished cells are continued another time
         raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes started here ignore Ctrl-C, which a terminal sends to all: the parent alone answers it."""
+def _children_ignoring_ctrl_c() -> Iterator[None]:
+    """Let processes that are started here ignore Ctrl-C, which a terminal sends to all: only the parent answers it."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may say so, and only it gets Ctrl-C
+        yield  # only the main thread may set this, and only the main thread receives Ctrl-C
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

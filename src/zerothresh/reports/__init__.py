@@ -1,1 +1,1 @@
-"""Reports that stand alone: pages, tables, figures, verdicts, and the folder that they are written to."""
+"""Reports as folders that stand alone: an HTML page, tables, figures and verdicts. Nothing here knows an experiment."""

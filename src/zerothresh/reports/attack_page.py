@@ -13,9 +13,9 @@ import numpy as np
 from zerothresh.attack import Attacked, pictures
 from zerothresh.basics import files
 from zerothresh.reports.figures import Drawn, saved
-from zerothresh.reports.folder import versions
-from zerothresh.reports.page import Section, page
-from zerothresh.reports.tables import Table
+from zerothresh.reports.html_page import Section, render_page
+from zerothresh.reports.report_folder import versions
+from zerothresh.reports.tables import ReportTable
 
 SHOWN = 40  # images at the most
 
@@ -65,10 +65,12 @@ def write(folder: Path, found: Attacked) -> None:
         for number, (*row, fooled) in enumerate(zip(*words, found.fooled.tolist(), strict=True))
     ]
     rows = [[str(cell) for cell in row[:-1]] + [_word(row[-1], bool(found.right[row[0]]))] for row in data]
-    listed = Table("labels", "Every image", header, rows, header, data, "What the model says.", folded=len(rows) > 20)
+    listed = ReportTable(
+        "labels", "Every image", header, rows, header, data, "What the model says.", folded=len(rows) > 20
+    )
     numbers = [[name.replace("_", " "), _shown(value)] for name, value in told.items() if name != "promises"]
     numbers += [[f"promise: {promise}", "kept" if kept else "BROKEN"] for promise, kept in told["promises"].items()]
-    summary = Table("summary", "In numbers", ["", ""], numbers, ["name", "value"], numbers)
+    summary = ReportTable("summary", "In numbers", ["", ""], numbers, ["name", "value"], numbers)
     drawn = [_figure(found)]
     contents: dict[str, str | bytes] = {**kept}
     for figure in drawn:
@@ -90,7 +92,7 @@ def write(folder: Path, found: Attacked) -> None:
     ]
     made = f"{', '.join(f'{n} {v}' for n, v in versions().items())}, {datetime.now(UTC):%Y-%m-%d}"
     title = "A universal few-pixel attack"
-    contents["index.html"] = page(title, lead, [], None, [section], notes, sorted(contents), made)
+    contents["index.html"] = render_page(title, lead, [], None, [section], notes, sorted(contents), made)
     for name, content in contents.items():
         files.write(folder / name, content)
 

@@ -1,1 +1,1 @@
-"""The paper's experiments, one module each."""
+"""The paper's experiments: their settings, their runs, and the reports with a verdict on each claim."""

@@ -1,4 +1,4 @@
-"""The live display of an experiment: the whole grid, the best learning rate so far, the time left; or a bar."""
+"""Live displays of an experiment: a table of panels and methods with the time left, or a progress bar."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from typing import Any
 from zerothresh.comparison.cell import Cell, Outcome
 from zerothresh.reproduce.ridge.protocol import Experiment, Place
 
+_REFRESH = 0.25  # seconds between two updates of a table on a terminal
+_LINE_EVERY = 15  # seconds between two plain lines, where there is no terminal
+_ENOUGH_RUNS = 10  # runs before the time left is estimated
+_ENOUGH_SECONDS = 5  # seconds before the time left is estimated by queries
 
-class Grid:
-    """A table of panels and methods on a terminal, a few plain lines elsewhere.
 
-    A field tells how many runs are done and the best learning rate so far.
+class GridDisplay:
+    """A table of panels and methods on a terminal; a plain line now and then elsewhere.
+
+    Each field shows the best learning rate so far and how many of its runs are done. Use it as a context.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -24,7 +29,7 @@ class Grid:
         self.ran, self.spent, self.last = 0, 0.0, time.monotonic()
         self.shown = self.last
         self.wanted: dict[str, int] = {}
-        self.choose: dict[str, set[Place]] = {}  # by which runs a learning rate is called the best so far
+        self.choose: dict[str, set[Place]] = {}  # the runs that choose the learning rate, by entry
         for race in experiment.races:
             name = f"{race.entry.panel} {race.entry.name}"
             self.choose.setdefault(name, set(race.protocol.choose))
@@ -34,7 +39,7 @@ class Grid:
         self.console = Console(stderr=True)
         self.live: Any = None
 
-    def __enter__(self) -> Grid:
+    def __enter__(self) -> GridDisplay:
         if self.console.is_terminal:
             from rich.live import Live
 
@@ -47,7 +52,7 @@ class Grid:
             self.live.stop()
 
     def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
-        """Take note of a run; one of an earlier session tells nothing of the time left."""
+        """Count a run that is done; a run of an earlier session does not enter the estimate of the time left."""
         self.count += 1
         now = time.monotonic()
         if ran:
@@ -58,22 +63,24 @@ class Grid:
             eta = float(getattr(cell.method, "eta", float("nan")))
             self.ends[cell.label].setdefault(eta, []).append(outcome.end)
         if self.live is not None:
-            if now - self.shown > 0.25 or self.count == self.total:
+            if now - self.shown > _REFRESH or self.count == self.total:
                 self.shown = now
                 self.live.update(self._table())
-        elif now - self.shown > 15 or self.count == self.total:
+        elif now - self.shown > _LINE_EVERY or self.count == self.total:
             self.shown = now
             print(
                 f"{self.experiment.name}: {self.count} of {self.total} runs{self._left()}", file=sys.stderr, flush=True
             )
 
     def _left(self) -> str:
-        if self.ran < 10 or self.count == self.total:
+        """Return the estimated time left, or nothing while it is not known."""
+        if self.ran < _ENOUGH_RUNS or self.count == self.total:
             return ""
         seconds = self.spent / self.ran * (self.total - self.count)
         return f", about {seconds / 60:.0f} min left" if seconds > 90 else f", about {seconds:.0f} s left"
 
     def _field(self, name: str) -> str:
+        """Return the field of an entry."""
         if name not in self.wanted:
             return ""
         done, wanted = self.done_by[name], self.wanted[name]
@@ -84,6 +91,7 @@ class Grid:
         return best if done == wanted else f"{best} {100 * done // wanted}%"
 
     def _table(self) -> Any:
+        """Return the table, a bar and the time left, for rich."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -105,8 +113,15 @@ class Grid:
         return Group(table, bar, Text(f"{self.count} of {self.total} runs{self._left()}"))
 
 
-class Bar:
-    """A progress bar over runs of different lengths, by their budgets; plain lines now and then elsewhere."""
+class BarDisplay:
+    """A progress bar over runs of different budgets, measured by queries; a plain line now and then elsewhere.
+
+    Arguments
+    ---------
+    title: what is shown before the bar.
+    runs: how many runs there are.
+    queries: the sum of their budgets.
+    """
 
     def __init__(self, title: str, runs: int, queries: int) -> None:
         from rich.console import Console
@@ -117,13 +132,13 @@ class Bar:
         self.console = Console(stderr=True)
         self.live: Any = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> BarDisplay:
         if self.console.is_terminal:
             from rich.progress import BarColumn, Progress, TextColumn
 
-            columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}")
+            columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}")
             self.live = Progress(*columns, console=self.console, transient=True)
-            self.task = self.live.add_task(self.title, total=self.queries, words="")
+            self.task = self.live.add_task(self.title, total=self.queries, status="")
             self.live.start()
         return self
 
@@ -132,20 +147,21 @@ class Bar:
             self.live.stop()
 
     def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
-        """Take note of a run; one of an earlier session tells nothing of the time left."""
+        """Count a run that is done; a run of an earlier session does not enter the estimate of the time left."""
         self.count += 1
         self.past += cell.budget
         self.ran += cell.budget if ran else 0
-        now, words = time.monotonic(), f"{self.count} of {self.runs} runs{self._left()}"
+        now, status = time.monotonic(), f"{self.count} of {self.runs} runs{self._left()}"
         if self.live is not None:
-            self.live.update(self.task, completed=self.past, words=words)
-        elif now - self.shown > 15 or self.count == self.runs:
+            self.live.update(self.task, completed=self.past, status=status)
+        elif now - self.shown > _LINE_EVERY or self.count == self.runs:
             self.shown = now
-            print(f"{self.title}: {words}", file=sys.stderr, flush=True)
+            print(f"{self.title}: {status}", file=sys.stderr, flush=True)
 
     def _left(self) -> str:
+        """Return the estimated time left, or nothing while it is not known."""
         seconds = time.monotonic() - self.begun
-        if not self.ran or seconds < 5 or self.count == self.runs:
+        if not self.ran or seconds < _ENOUGH_SECONDS or self.count == self.runs:
             return ""
         left = seconds / self.ran * (self.queries - self.past)
         return f", about {left / 60:.0f} min left" if left > 90 else f", about {left:.0f} s left"

@@ -1,4 +1,4 @@
-"""The paper's attacks on CIFAR-10 (Section 5 and the appendix), with its settings, and what it takes to judge them."""
+"""The paper's attacks on CIFAR-10 (Section 5 and the appendix) with its settings, and how they are judged."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 K, M, BUDGET = 60, 10, 600
-CROWD = 1000  # training images that a perturbation for all test images of a class is tried on
+CROWD = 1000  # training images on which a perturbation for all test images of a class is tried
 ETAS = (0.001, 0.005, 0.01, 0.05)
-# The letter of eq. (3), s2 = d: each component has random directions of its own.
+# Eq. (3) to the letter, with s2 = d: each component has random directions of its own.
 PAPER = Estimator(q=10, mu=1e-3, directions="sphere", common=False)
 BEST = "best"
 
-# What the paper prints under its pictures. Its bold "plane" (SARAH-SZHT) and "bird" (FGZOHT) are right labels.
+# The labels that the paper prints under its pictures. Its bold "plane" (SARAH-SZHT) and "bird" (FGZOHT) are correct
+# labels, not errors of the net.
 PRINTED = {
     "airplane": {
         "FGZOHT": "plane plane plane ship deer plane plane plane ship truck",
@@ -69,79 +70,97 @@ LABELS = (*FIGURE, *BESIDE, "auto", BEST)
 REDUCED = ("VR-SZHT", "SAGA-SZHT", "SARAH-SZHT")
 
 
-def method_of(label: str, eta: float, held: ImageStack) -> Any:
-    """A method of the table; `auto` and the best attack have no learning rate."""
+def method_of(label: str, eta: float, images: ImageStack) -> Any:
+    """Return a method by its label; `auto` and `best` ignore the learning rate."""
     if label == BEST:
-        return FewPixel(held.grid)
+        return FewPixel(images.grid)
     if label == "auto":
         return make("auto")
     return {**FIGURE, **BESIDE}[label](eta, M)
 
 
 def etas_of(label: str) -> tuple[float, ...]:
-    """The learning rates that are tried; 0 where there is none."""
+    """Return the learning rates that are tried for a method; 0 stands for none."""
     return (0.0,) if label in ("auto", BEST) else ETAS
 
 
 def small_net() -> Classifier:
-    """The net that comes with the package."""
+    """Return the net that comes with the package."""
     with as_file(files("zerothresh") / "attack" / "nets" / "cifar10_small.onnx") as path:
         return wrap(path)
 
 
 class Watched(Universal):
-    """An attack whose F is told for the curves, uncounted."""
+    """An attack problem with an exact F for the curves, whose queries are not counted in the budget."""
 
     def F(self, theta: Array) -> float:
-        """The mean loss."""
+        """Return the mean loss over the images."""
         return float(self.values(np.broadcast_to(theta, (self.n, self.d)), np.arange(self.n)).mean())
 
 
 @dataclass(frozen=True)
 class Victims:
-    """The ten images of a class, the net, and, if CIFAR-10 is at hand, all others of the class that it gets right."""
+    """The ten images of a class that are attacked, and the net.
+
+    Attributes
+    ----------
+    name: the class.
+    stack: the images.
+    labels: their labels.
+    ids: their numbers in the test set.
+    before: the labels that the net gives them before the attack.
+    classifier: the net.
+    others: further test images of the class that the net classifies correctly; None if CIFAR-10 is not available.
+    """
 
     name: str
     stack: ImageStack
     labels: Labels
     ids: Labels
-    before: Labels  # what the net says of them as they are
+    before: Labels
     classifier: Classifier
-    others: ImageStack | None = None  # rightly classified test images of the class that are not among the ten
+    others: ImageStack | None = None
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """Which the net gets right as they are."""
+        """Which images the net classifies correctly before the attack."""
         return np.asarray(self.before == self.labels)
 
     def problem(self, *, watched: bool = False) -> Universal:
-        """All ten, as in the paper: those that are wrong as they are have the loss 0 at the start."""
+        """Return the problem with all ten images, as in the paper; those already misclassified have the loss 0."""
         kind = Watched if watched else Universal
         return kind(self.classifier, self.stack, self.labels)
 
 
 def victims(name: str, cifar10: Path | None = None, classifier: Classifier | None = None) -> Victims:
-    """The images of a class."""
+    """Return the images of a class.
+
+    Arguments
+    ---------
+    name: the class, one of the paper's four.
+    cifar10: where CIFAR-10 is; without it there are no other images to try a perturbation on.
+    classifier: the net that is attacked; default: the net that comes with the package.
+    """
     check.one_of("the class", name, PAPER_IDS)
     net = small_net() if classifier is None else classifier
     table = load_cifar10_paper(name)
     images, labels, ids = (np.asarray(table[part]) for part in ("data", "target", "ids"))
-    held = _stack(images, net)
-    whole = Universal(net, held, labels)
-    before = whole.predictions(np.zeros(held.d))
+    ten = _stack(images, net)
+    before = Universal(net, ten, labels).predictions(np.zeros(ten.d))
     others = None
     if cifar10 is not None:
-        more, numbers = _rights(load_cifar10(cifar10), Victims(name, held, labels, ids, before, net))
+        more, numbers = _rights(load_cifar10(cifar10), Victims(name, ten, labels, ids, before, net))
         others = replace(more, flat=more.flat[~np.isin(numbers, ids)])
-    return Victims(name, held, labels, ids, before, net, others)
+    return Victims(name, ten, labels, ids, before, net, others)
 
 
 def _stack(pixels: NDArray[Any], net: Classifier) -> ImageStack:
+    """Return images with values in [-0.5, 0.5], as the paper scales them."""
     return stack_images(pixels.astype(np.float32) / 255 - 0.5, net, layout="NHWC", bounds=(-0.5, 0.5))
 
 
 def crowd(of: Victims, cifar10: Path) -> Victims:
-    """All test images of the class that the net gets right, and as others up to 1,000 training images of it."""
+    """Return all correctly classified test images of the class, and as others up to 1,000 training images of it."""
     test, train = (_rights(load_cifar10(cifar10, split=split), of) for split in ("test", "train"))
     (shown, ids), (more, _) = test, train
     labels = np.full(len(ids), CLASSES.index(of.name))
@@ -149,46 +168,60 @@ def crowd(of: Victims, cifar10: Path) -> Victims:
 
 
 def _rights(table: Table, of: Victims) -> tuple[ImageStack, Labels]:
-    """The images of the class that the net gets right, and their numbers."""
+    """Return the images of the class that the net classifies correctly, and their numbers."""
     label = CLASSES.index(of.name)
     chosen = np.flatnonzero(np.asarray(table["target"]) == label)
-    held = _stack(np.asarray(table["data"])[chosen], of.classifier)
-    told = Universal(of.classifier, held, np.full(held.n, label)).predictions(np.zeros(held.d))
-    return replace(held, flat=held.flat[told == label]), np.asarray(table["ids"])[chosen][told == label]
+    images = _stack(np.asarray(table["data"])[chosen], of.classifier)
+    right = Universal(of.classifier, images, np.full(images.n, label)).predictions(np.zeros(images.d)) == label
+    return replace(images, flat=images.flat[right]), np.asarray(table["ids"])[chosen][right]
 
 
 @dataclass(frozen=True)
 class Score:
-    """What a perturbation does to the images it was made for, and to others of the class."""
+    """What a perturbation does to the images that it was computed for, and to others of the class.
+
+    Attributes
+    ----------
+    theta: the perturbation.
+    after: the labels that the net gives the attacked images.
+    fooled: which images were classified correctly before the attack and are not any more.
+    rate: the share of fooled images among those that were classified correctly before.
+    loss: the mean loss over the latter.
+    transfer: the share of the other images that are fooled too; NaN if there are none.
+    queries: how many queries the search made.
+    """
 
     theta: Array
     after: Labels
     fooled: NDArray[np.bool_]
     rate: float
     loss: float
-    transfer: float  # the share of the other images that it fools too; NaN if there are none at hand
+    transfer: float
     queries: int
 
     @property
     def channels(self) -> int:
-        """Coordinates that are not 0."""
+        """The number of coordinates that are not 0."""
         return int(np.count_nonzero(self.theta))
 
     @property
     def l2(self) -> float:
-        """The length, before anything is clipped."""
+        """The Euclidean norm of the perturbation, before clipping."""
         return float(np.linalg.norm(self.theta))
 
 
 def score(of: Victims, outcome: Outcome, budget: int) -> Score:
-    """Diagnosis at the last iterate, and hold it against what was promised."""
+    """Evaluate the last iterate of a run, and check it against what is promised: k, the value range, the budget."""
     if np.count_nonzero(outcome.x) > K or outcome.nfev > budget:
-        raise RuntimeError(f"{np.count_nonzero(outcome.x)} non-zeros and {outcome.nfev} queries break the promise")
+        raise RuntimeError(
+            f"a run has {np.count_nonzero(outcome.x)} non-zeros and {outcome.nfev} queries, but at most {K} and "
+            f"{budget} are allowed"
+        )
     problem = of.problem()
     images = problem.attacked(outcome.x[None], np.arange(problem.n))
     low, high = of.stack.bounds
     if images.min() < low or images.max() > high:
-        raise RuntimeError("an attacked image leaves the value range")
+        raise RuntimeError(f"an attacked image leaves the value range [{low}, {high}]")
     scores = of.classifier(images)
     after = np.asarray(scores.argmax(axis=1))
     fooled = of.right & (after != of.labels)
@@ -202,73 +235,105 @@ def score(of: Victims, outcome: Outcome, budget: int) -> Score:
 
 
 @dataclass
-class Entry:
-    """A method on a class: its grid, the run as in the paper, and the runs with more care, by budget."""
+class AttackEntry:
+    """The results of a method on a class.
+
+    Attributes
+    ----------
+    label: the method.
+    eta: the learning rate of the single run.
+    outcome, score: the single run, as in the paper.
+    more: the scores of fresh runs by budget.
+    crowd: the scores of fresh runs by budget, for all test images of the class at once.
+    """
 
     label: str
     eta: float
     outcome: Outcome
     score: Score
     more: dict[int, list[Score]] = field(default_factory=dict)
-    crowd: dict[int, list[Score]] = field(default_factory=dict)  # the same for all test images of the class
+    crowd: dict[int, list[Score]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How many runs of which budget choose and judge."""
+class AttackPlan:
+    """How many runs choose a learning rate and judge it.
+
+    Attributes
+    ----------
+    names: the classes that are attacked.
+    seed: where all runs come from.
+    choosing: the number of runs that choose eta for the fresh runs.
+    judging: the number of fresh runs, by budget.
+    crowded: the number of runs on all test images of the class, by budget.
+    cifar10: where CIFAR-10 is, or None.
+    quick: whether it is a shortened version of the paper's experiment.
+    """
 
     names: tuple[str, ...]
     seed: int
-    choosing: int  # runs that choose eta for the careful part
-    judging: dict[int, int]  # budget: fresh runs
-    crowded: dict[int, int]  # budget: runs on all test images of the class
+    choosing: int
+    judging: dict[int, int]
+    crowded: dict[int, int]
     cifar10: Path | None = None
     quick: bool = False
 
     @property
     def runs(self) -> int:
-        """How many runs it takes."""
+        """The number of runs of the whole experiment."""
         return len(self.names) * sum(count for _, count in self._parts())
 
     @property
     def queries(self) -> int:
-        """How many queries they may make."""
+        """The largest number of queries of the whole experiment."""
         return len(self.names) * sum(budget * count for budget, count in self._parts())
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Budgets and runs of them, a class."""
+        """Return pairs of a budget and the number of runs with it, for one class."""
         grid = sum(len(etas_of(label)) for label in LABELS) * (1 + self.choosing)
         fresh = [*self.judging.items(), *self.crowded.items()]
         return [(BUDGET, grid), *((budget, len(LABELS) * count) for budget, count in fresh)]
 
 
-def plan_of(names: Sequence[str], *, quick: bool, seed: int, cifar10: Path | None) -> Plan:
-    """The whole experiment, or a look at it."""
+def plan_of(names: Sequence[str], *, quick: bool, seed: int, cifar10: Path | None) -> AttackPlan:
+    """Return the plan of the whole experiment, or of a shortened version."""
     judging = {BUDGET: 5} if quick else {BUDGET: 20, 10 * BUDGET: 10, 100 * BUDGET: 3}
     crowded = {} if quick or cifar10 is None else {100 * BUDGET: 3}
-    return Plan(tuple(names), check.count("seed", seed, low=0), 1 if quick else 4, judging, crowded, cifar10, quick)
+    return AttackPlan(
+        tuple(names), check.count("seed", seed, low=0), 1 if quick else 4, judging, crowded, cifar10, quick
+    )
 
 
 @dataclass(frozen=True)
 class Attacks:
-    """A class that has been attacked by all methods."""
+    """The results of all methods on one class."""
 
     victims: Victims
-    entries: tuple[Entry, ...]
+    entries: tuple[AttackEntry, ...]
     crowd: Victims | None = None
 
-    def entry(self, label: str) -> Entry:
-        """Of a method."""
+    def entry(self, label: str) -> AttackEntry:
+        """Return the results of a method."""
         return next(entry for entry in self.entries if entry.label == label)
 
     @cached_property
     def queries(self) -> int:
-        """Images that the net was asked for, by its own counter: search, curves and looks together."""
+        """The number of images that the net has classified in all: for searches, curves and scores."""
         return self.victims.classifier.queries
 
 
-def run(plan: Plan, name: str, *, jobs: int, folder: Path | None, done: Done | None = None) -> Attacks:
-    """All runs of a class: the grid of the paper's run, the runs that choose with more care, and the fresh ones."""
+def run(plan: AttackPlan, name: str, *, jobs: int, folder: Path | None, done: Done | None = None) -> Attacks:
+    """Attack one class with all methods.
+
+    First come the runs of the grid, of which the first seed is the paper's single run and the others choose the
+    learning rates of the fresh runs; then the fresh runs.
+
+    Arguments
+    ---------
+    plan: how many runs to make.
+    name: the class.
+    jobs, folder, done: as for `run_cells`.
+    """
     of = victims(name, plan.cifar10)
     plain, watched = Subject.of(of.problem()), Subject.of(of.problem(watched=True))
     box = (-of.stack.width, of.stack.width)
@@ -299,7 +364,7 @@ def run(plan: Plan, name: str, *, jobs: int, folder: Path | None, done: Done | N
         eta = min(etas_of(label), key=lambda eta, label=label: lowest(label, eta, seeds[:1]))  # type: ignore[misc]
         careful[label] = min(etas_of(label), key=lambda eta, label=label: lowest(label, eta, seeds[1:]))  # type: ignore[misc]
         outcome = grid[label, eta, seeds[0]]
-        entries.append(Entry(label, eta, outcome, score(of, outcome, BUDGET)))
+        entries.append(AttackEntry(label, eta, outcome, score(of, outcome, BUDGET)))
 
     def fresh(kind: str, whom: Victims, counts: dict[int, int]) -> Iterator[tuple[str, int, Score]]:
         wanted = [
@@ -312,17 +377,17 @@ def run(plan: Plan, name: str, *, jobs: int, folder: Path | None, done: Done | N
         for (label, budget, _), outcome in zip(wanted, judged, strict=True):
             yield label, budget, score(whom, outcome, budget)
 
-    made = {entry.label: entry for entry in entries}
+    by_label = {entry.label: entry for entry in entries}
     for label, budget, found in fresh("plain", of, plan.judging):
-        made[label].more.setdefault(budget, []).append(found)
+        by_label[label].more.setdefault(budget, []).append(found)
     if everybody is not None:
         for label, budget, found in fresh("crowd", everybody, plan.crowded):
-            made[label].crowd.setdefault(budget, []).append(found)
+            by_label[label].crowd.setdefault(budget, []).append(found)
     return Attacks(of, tuple(entries), everybody)
 
 
-def identity(plan: Plan) -> dict[str, Any]:
-    """What must be the same for a folder to go on."""
+def identity(plan: AttackPlan) -> dict[str, Any]:
+    """Return what must be the same for earlier work in a folder to be continued."""
     from zerothresh.version import __version__
 
     return {

@@ -1,4 +1,4 @@
-"""The report of the attacks: curves, the paper's table with real pictures, tables with intervals, and verdicts."""
+"""The report of the attacks: curves, the paper's table of pictures, tables with intervals, and verdicts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,22 @@ from zerothresh.attack import pictures
 from zerothresh.comparison.summary import Estimate, difference, mean
 from zerothresh.datasets.cifar10 import CLASSES
 from zerothresh.reports.figures import AXES, DASHES, Drawn, claim_figure, dress, saved
-from zerothresh.reports.folder import MANIFEST, save, versions
-from zerothresh.reports.page import Section, page
-from zerothresh.reports.tables import Table, case_table, verdict_table
+from zerothresh.reports.html_page import Section, render_page
+from zerothresh.reports.report_folder import MANIFEST, files_of, save, versions_line
+from zerothresh.reports.tables import ReportTable, case_table, verdict_table
 from zerothresh.reports.verdict import Case, Verdict, clear, verdict_of
-from zerothresh.reproduce.cifar.experiment import BEST, BUDGET, LABELS, PRINTED, REDUCED, Attacks, Entry, K, Plan, Score
+from zerothresh.reproduce.cifar.experiment import (
+    BEST,
+    BUDGET,
+    LABELS,
+    PRINTED,
+    REDUCED,
+    AttackEntry,
+    AttackPlan,
+    Attacks,
+    K,
+    Score,
+)
 
 COLOUR = {label: COLOURS[place % len(COLOURS)] for place, label in enumerate(LABELS)} | {BEST: "#1d2430"}
 
@@ -26,7 +37,7 @@ COLOUR = {label: COLOURS[place % len(COLOURS)] for place, label in enumerate(LAB
 
 
 def curves(of: Attacks) -> Drawn:
-    """F against #IZO and #NHT, one run a method, as in the paper."""
+    """Draw F against #IZO and #NHT, one run per method, as in the paper."""
     from matplotlib.figure import Figure
 
     name = of.victims.name
@@ -36,7 +47,7 @@ def curves(of: Attacks) -> Drawn:
         for place, entry in enumerate(of.entries):
             trace = entry.outcome.trace
             if counter == "nht" and not trace.nht.any():
-                continue  # best needs no hard thresholding
+                continue  # `best` does no hard thresholding
             style: dict[str, Any] = {"color": COLOUR[entry.label], "linestyle": DASHES[place % len(DASHES)]}
             axis.plot(getattr(trace, counter), trace.fun, label=entry.label, linewidth=1.5, **style)
         dress(axis, counter, r"$F(\theta)$" if counter == "nfev" else "")
@@ -49,7 +60,7 @@ def curves(of: Attacks) -> Drawn:
 
 
 def table_of_pictures(of: Attacks) -> Drawn:
-    """The paper's table: a row a method, the perturbation and then the ten attacked images."""
+    """Draw the paper's table: one row per method, with its perturbation and the ten attacked images."""
     held = of.victims
     wrong = (~held.right).tolist()
     names = pictures.names_of(CLASSES, held.before)
@@ -72,9 +83,9 @@ def table_of_pictures(of: Attacks) -> Drawn:
     told = "; ".join(f"{e.label} fools {int(e.score.fooled.sum())} of {int(held.right.sum())}" for e in of.entries)
     alt = f"The perturbation of each method and the ten attacked images of the class {held.name}: {told}."
     caption = (
-        "The run of the curves at its last iterate. Left: θ, grey where it is 0. Under "
-        "each image what the net says, bold and red where the attack changed it; in brackets where the net was wrong "
-        "before, which counts for nothing."
+        "The last iterate of the runs that the curves show. Left: the perturbation θ, grey where it is 0. Below each "
+        "image is the label that the net gives it: bold and red where the attack changed it, in brackets where the net "
+        "was wrong before the attack, which does not count."
     )
     return Drawn(
         f"attack-{held.name}-pictures", f"{held.name}: the attacked images", alt, caption, *saved(figure), True
@@ -84,12 +95,13 @@ def table_of_pictures(of: Attacks) -> Drawn:
 # Tables.
 
 
-def _lowest(entry: Entry) -> float:
+def _lowest(entry: AttackEntry) -> float:
+    """Return the lowest value of F along the run."""
     return float(np.nanmin(entry.outcome.trace.fun, initial=np.inf))
 
 
 def _printed(name: str, label: str) -> tuple[str, str]:
-    """How many labels of the paper's row differ from the class, and the row."""
+    """Return how many labels in the paper's row differ from the class, and the row."""
     row = PRINTED[name].get(label)
     if row is None:
         return "-", "-"
@@ -97,8 +109,8 @@ def _printed(name: str, label: str) -> tuple[str, str]:
     return f"{sum(word != own for word in row.split())} of 10", row
 
 
-def as_in_the_paper(of: Attacks) -> Table:
-    """One run a method at the paper's settings, beside what the paper prints."""
+def as_in_the_paper(of: Attacks) -> ReportTable:
+    """Return the table of one run per method with the paper's settings, beside what the paper prints."""
     held = of.victims
     header = ["method", "η", "fooled", "paper", "lowest F", "pixels", "channels", "l2", "#IZO", "#NHT"]
     rows, data = [], []
@@ -112,52 +124,62 @@ def as_in_the_paper(of: Attacks) -> Table:
         data.append([entry.label, entry.eta, int(made.fooled.sum()), int(held.right.sum()), _lowest(entry), *numbers])
     names = ["method", "eta", "fooled", "right", "lowest_F", "pixels", "channels", "l2", "nfev", "nht"]
     note = (
-        "One run, the η with the smallest value reached. The paper's net is another one; its labels that differ from "
-        "the class are counted, whatever is set in bold there."
+        "One run per method, with the η that reaches the lowest value. The paper has another net. The column “paper” "
+        "counts the labels in its table that differ from the class, whether they are printed in bold or not."
     )
-    return Table(f"attack-{held.name}-paper", f"{held.name}: as in the paper", header, rows, names, data, note)
+    return ReportTable(f"attack-{held.name}-paper", f"{held.name}: as in the paper", header, rows, names, data, note)
 
 
-def labels(of: Attacks) -> Table:
-    """What the net says of each attacked image, and the paper's net."""
+def labels(of: Attacks) -> ReportTable:
+    """Return the table of the labels that our net and the paper's net give each attacked image."""
     held = of.victims
     header = ["method", "net", *(str(number) for number in held.ids)]
     before = pictures.names_of(CLASSES, held.before)
-    rows = [["as they are", "ours", *before]]
+    rows = [["no attack", "ours", *before]]
     for entry in of.entries:
         rows.append([entry.label, "ours", *pictures.names_of(CLASSES, entry.score.after)])
         if entry.label in PRINTED[held.name]:
             rows.append([entry.label, "the paper's", *PRINTED[held.name][entry.label].split()])
-    title = f"{held.name}: every label"
-    return Table(f"attack-{held.name}-labels", title, header, rows, header, rows, "By the number of the image.", True)
+    title = f"{held.name}: all labels"
+    return ReportTable(
+        f"attack-{held.name}-labels",
+        title,
+        header,
+        rows,
+        header,
+        rows,
+        "The columns are the numbers of the images in the test set.",
+        True,
+    )
 
 
-def with_care(of: Attacks) -> Table:
-    """Many runs, larger budgets, and images that the perturbation was not made for."""
+def with_care(of: Attacks) -> ReportTable:
+    """Return the table of fresh runs, with larger budgets, and on images that the perturbation was not computed for."""
     others = of.victims.others
-    note = "Fresh runs with the η that other runs chose at the smallest budget; 95 % intervals of means. " + (
-        "The data set was not at hand, so that other images were not tried: see --cifar10."
+    note = "Fresh runs with the η that other runs chose at the smallest budget. Means with 95 % intervals. " + (
+        "Other images were not tried, because the data set was not available: name it with --cifar10."
         if others is None
-        else f"Other images: the {others.n} test images of the class that the net gets right, without the ten."
+        else f"Other images: the {others.n} other test images of the class that the net classifies correctly."
     )
     name, runs = of.victims.name, {entry.label: entry.more for entry in of.entries}
     return _runs_table(f"attack-{name}-care", f"{name}: with more care", runs, note)
 
 
-def for_all(of: Attacks) -> Table:
-    """One perturbation for all test images of the class."""
+def for_all(of: Attacks) -> ReportTable:
+    """Return the table of perturbations for all test images of the class at once."""
     assert of.crowd is not None
     assert of.crowd.others is not None
     note = (
-        f"All {of.crowd.stack.n} test images of the class that the net gets right, and one perturbation for them; η as "
-        f"in the table above. Other images: {of.crowd.others.n} training images of the class that the net gets right."
+        f"One perturbation for all {of.crowd.stack.n} test images of the class that the net classifies correctly, with "
+        f"the η of the table above. Other images: {of.crowd.others.n} training images of the class that the net "
+        "classifies correctly."
     )
     name, runs = of.victims.name, {entry.label: entry.crowd for entry in of.entries}
     return _runs_table(f"attack-{name}-all", f"{name}: all test images of the class", runs, note)
 
 
-def _runs_table(name: str, title: str, runs: Mapping[str, Mapping[int, Sequence[Score]]], note: str) -> Table:
-    """Success rates, losses and transfer by budget and method."""
+def _runs_table(name: str, title: str, runs: Mapping[str, Mapping[int, Sequence[Score]]], note: str) -> ReportTable:
+    """Return a table of success rates, losses and transfer by budget and method."""
     header = ["method", "queries", "runs", "success rate", "mean loss", "l2", "on other images"]
     names = [
         "method",
@@ -183,10 +205,11 @@ def _runs_table(name: str, title: str, runs: Mapping[str, Mapping[int, Sequence[
             rows.append([label, *count, _interval(rate, 0, 1), _interval(lost, 0, np.inf), f"{l2:.3g}", told])
             spread = [rate.value, rate.low, rate.high, lost.value, lost.low, lost.high]
             data.append([label, budget, len(scores), *spread, l2, transfer])
-    return Table(name, title, header, rows, names, data, note)
+    return ReportTable(name, title, header, rows, names, data, note)
 
 
 def _interval(estimate: Estimate, low: float, high: float) -> str:
+    """Format an estimate whose interval cannot go beyond ``low`` and ``high``."""
     ends = max(estimate.low, low), min(estimate.high, high)
     return f"{estimate.value:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
 
@@ -195,7 +218,7 @@ def _interval(estimate: Estimate, low: float, high: float) -> str:
 
 
 def verdicts(attacked: Sequence[Attacks]) -> list[Verdict]:
-    """What the paper says of its attacks, and what we say of ours, by the fresh runs."""
+    """Return the verdicts on the paper's claims and on our own, from the fresh runs."""
 
     def cases(pairs: Sequence[tuple[str, str]], *, loss: bool = False) -> list[Case]:
         out = []
@@ -212,7 +235,8 @@ def verdicts(attacked: Sequence[Attacks]) -> list[Verdict]:
     reduced = [(one, other) for one in REDUCED for other in ("SZOHT", "FGZOHT")]
     lowest = [("SAGA-SZHT", other) for other in ("FGZOHT", "SZOHT", "VR-SZHT", "SARAH-SZHT")]
     ours = [(BEST, other) for other in LABELS if other != BEST]
-    rate, lost = "success rate less that of the other", "mean loss of the other less its own"
+    rate = "Mean over runs of the success rate minus that of the other method"
+    lost = "Mean over runs of the loss of the other method minus its own"
     made = [
         verdict_of(
             "reduced",
@@ -231,7 +255,7 @@ def verdicts(attacked: Sequence[Attacks]) -> list[Verdict]:
 
 
 def _pairs(of: Attacks, one: str, other: str) -> Iterator[tuple[str, list[Score], list[Score]]]:
-    """Where two methods meet: the ten images, and all of the class."""
+    """Yield where two methods are compared (the ten images, and all of the class) and their scores there."""
     mine, theirs = of.entry(one), of.entry(other)
     for budget, scores in mine.more.items():
         yield f"{of.victims.name}, {budget:,} queries", scores, theirs.more[budget]
@@ -243,9 +267,20 @@ def _pairs(of: Attacks, one: str, other: str) -> Iterator[tuple[str, list[Score]
 
 
 def write(
-    folder: Path, plan: Plan, attacked: Sequence[Attacks], wanted: Mapping[str, Any], seconds: float
+    folder: Path, plan: AttackPlan, attacked: Sequence[Attacks], identity: Mapping[str, Any], seconds: float
 ) -> list[Verdict]:
-    """Write the report into a folder that was accepted; the verdicts."""
+    """Write the report into a folder that `prepare` has accepted.
+
+    Arguments
+    ---------
+    folder: the folder.
+    plan: how many runs were made.
+    attacked: the results, one per class.
+    identity: what `identity` returned for the plan.
+    seconds: how long this session took.
+
+    Returns the verdicts.
+    """
     found = verdicts(attacked)
     shown = [claim_figure(verdict) for verdict in found]
     tables, drawn, sections = [verdict_table(found), case_table(found)], list(shown), []
@@ -256,47 +291,53 @@ def write(
             made.insert(2, for_all(of))
         told = (
             f"The ten test images {', '.join(str(number) for number in held.ids)} of the class {held.name}. The net "
-            f"gets {int(held.right.sum())} of them right as they are; success rates are shares of these.",
+            f"classifies {int(held.right.sum())} of them correctly before the attack; success rates are shares of "
+            "these.",
         )
         sections.append(Section(held.name, f"Class {held.name}", told, own, made, COLOUR))
         tables += made
         drawn += own
-    contents: dict[str, str | bytes] = {}
-    for figure in drawn:
-        contents |= {f"{figure.name}.png": figure.png, f"{figure.name}.pdf": figure.pdf}
-    for table in tables:
-        contents |= {f"{table.name}.csv": table.csv(), f"{table.name}.tex": table.latex()}
-    words = ", ".join(f"{name} {number}" for name, number in versions().items())
-    names = sorted([*contents, MANIFEST])
-    title = "Universal few-pixel attacks on CIFAR-10, reproduced"
-    pairs = list(zip(found, shown, strict=True))
-    contents["index.html"] = page(title, _lead(plan), pairs, tables[1], sections, _notes(plan), names, words)
+    contents = files_of(drawn, tables)
+    contents["index.html"] = render_page(
+        "Universal few-pixel attacks on CIFAR-10, reproduced",
+        _lead(plan),
+        list(zip(found, shown, strict=True)),
+        tables[1],
+        sections,
+        _notes(plan),
+        sorted([*contents, MANIFEST]),
+        versions_line(),
+    )
     promise = f"at most {K} non-zeros, values within [-0.5, 0.5], #IZO within the budget"
-    save(folder, contents, "attack", wanted, found, seconds, promises={promise: "checked for every run"})
+    save(folder, contents, "attack", identity, found, seconds, promises={promise: "checked for every run"})
     return found
 
 
-def _lead(plan: Plan) -> list[str]:
-    quick = "A shortened look: few runs and the paper's budget alone. " if plan.quick else ""
+def _lead(plan: AttackPlan) -> list[str]:
+    """Return the paragraphs below the title."""
+    quick = "This is a shortened version with few runs and only the paper's budget. " if plan.quick else ""
     return [
-        f"{quick}One perturbation for ten images of a class, with at most {K} of 3,072 numbers other than 0, from the "
-        f"log-probabilities of a net alone (Yuan et al., ICLR 2024). {plan.runs:,} runs. The net is ours, because the "
-        "paper's cannot be had; the images are the paper's.",
-        "Verdicts come from fresh runs, seed for seed; a case is clear if the 95 % interval of the mean difference "
-        "leaves no doubt.",
+        f"{quick}One perturbation for ten images of a class, with at most {K} of 3,072 numbers other than 0, found "
+        f"from the log-probabilities of a net alone (Yuan et al., ICLR 2024). {plan.runs:,} runs. The images are the "
+        "paper's. The net is ours, because the paper's net is not available.",
+        "The verdicts are computed from fresh runs, which are paired by seed. A case is clear if the 95 % interval of "
+        "the mean difference does not contain 0.",
     ]
 
 
-def _notes(plan: Plan) -> list[str]:
+def _notes(plan: AttackPlan) -> list[str]:
+    """Return the notes on how the numbers were computed."""
     return [
-        f"k = {K}, μ = 0.001, q = 10, s2 = d, m = 10, η from 0.001, 0.005, 0.01 and 0.05 by the smallest value "
-        f"reached, {BUDGET} queries: the paper's settings. A query is one image seen by the net. A round that would "
-        "exceed the budget is not begun; the paper stops once it is exceeded.",
+        f"The paper's settings: k = {K}, μ = 0.001, q = 10, s2 = d, m = 10, {BUDGET} queries, and the η out of 0.001, "
+        "0.005, 0.01 and 0.05 that reaches the lowest value. A query is one image that the net classifies. A round "
+        "that would exceed the budget is not begun; the paper stops once the budget is exceeded.",
         "The loss is max(F_y - max F_j, 0) on log-probabilities of clip(x + θ), and is minimised. Directions are "
-        "uniform on the sphere and fresh for each image.",
-        "auto, and best (the default of `zerothresh attack`), are not the paper's. best keeps every entry of θ at -1 "
-        "or 1, which makes a channel black or full; the others have no such bounds, and are clipped with the image.",
-        "Every θ was checked: at most k non-zeros, attacked images within [-0.5, 0.5], no more queries than allowed.",
+        "uniform on the sphere and drawn separately for each image.",
+        "auto, and best (the default of `zerothresh attack`), are not from the paper. best keeps every entry of θ at "
+        "-1 or 1, which sets a channel to its lowest or highest value. The other methods have no such bounds; their "
+        "perturbations are clipped with the image.",
+        "Every θ was checked: at most k non-zeros, attacked images within [-0.5, 0.5], and no more queries than the "
+        "budget.",
         f"Fresh runs by budget: {', '.join(f'{count} of {budget:,}' for budget, count in plan.judging.items())}"
         + "".join(f"; {count} of {budget:,} for all images of a class" for budget, count in plan.crowded.items())
         + ".",

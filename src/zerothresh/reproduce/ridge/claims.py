@@ -1,4 +1,4 @@
-"""The paper's claims, each a few lines: where it is looked at, and what is compared there."""
+"""The paper's claims as short functions: in which cases each is examined, and what is compared there."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from zerothresh.comparison.summary import difference, median, ratio
 from zerothresh.reports.verdict import Case, Verdict, clear, verdict_of
 from zerothresh.reproduce.ridge.experiments import FIGURED
 from zerothresh.reproduce.ridge.protocol import Panel
-from zerothresh.reproduce.ridge.study import Measures, Raced, Study
+from zerothresh.reproduce.ridge.study import Measures, RaceResult, Study
 
 Array = NDArray[np.float64]
 
 REDUCED = ("VR-SZHT", "SAGA-SZHT", "SARAH-SZHT")
-CONVERGED = 1e-2  # of F(0) - F*: an own-support error below it is called converged
-FAR = 0.1  # of F(0) - F*: what every method reaches
-ORDERS = 100.0  # a ratio that is called orders of magnitude
+CONVERGED = 1e-2  # a run whose own-support error is below this share of F(0) - F* has converged
+FAR = 0.1  # the share of F(0) - F* that every method reaches
+ORDERS = 100.0  # the ratio from which on we speak of orders of magnitude
 
 
-def verdicts(studies: Sequence[Study]) -> list[Verdict]:
-    """All that the studies have data for."""
+def verdicts_on(studies: Sequence[Study]) -> list[Verdict]:
+    """Return the verdicts on all claims that the studies have data for."""
     claims: Sequence[Callable[[Sequence[Study]], Verdict | None]] = (
         lower_by_the_mean,
         lower_on_their_support,
@@ -41,11 +41,11 @@ def verdicts(studies: Sequence[Study]) -> list[Verdict]:
     return [verdict for claim in claims if (verdict := claim(studies)) is not None]
 
 
-# Where to look.
+# The cases.
 
 
 def _panels(studies: Sequence[Study], labels: Sequence[str]) -> Iterator[tuple[Study, Panel, str, str]]:
-    """Study, panel, method, and the group: the experiment, but the paper's own figure apart."""
+    """Yield study, panel, method and group: the experiment, with the figure of Section 5 as a group of its own."""
     for study in studies:
         for panel in study.experiment.panels:
             own = study.experiment.name == "ridge" and panel == FIGURED
@@ -55,12 +55,13 @@ def _panels(studies: Sequence[Study], labels: Sequence[str]) -> Iterator[tuple[S
 
 
 def _both(study: Study, panel: Panel, one: str, other: str) -> tuple[Measures, Measures] | None:
+    """Return the measures of two methods in a panel, or None if one is missing."""
     first, second = study.measures(one, panel), study.measures(other, panel)
     return None if first is None or second is None else (first, second)
 
 
 def _ends(study: Study, what: str) -> Iterator[tuple[Panel, Panel]]:
-    """Panels that differ only in k (or in q), the smallest and the largest."""
+    """Yield pairs of panels that differ only in k (or q): the smallest and the largest."""
     other = "q" if what == "k" else "k"
     for fixed in sorted({getattr(panel, other) for panel in study.experiment.panels}):
         row = [panel for panel in study.experiment.panels if getattr(panel, other) == fixed]
@@ -70,7 +71,7 @@ def _ends(study: Study, what: str) -> Iterator[tuple[Panel, Panel]]:
 
 
 def _across(studies: Sequence[Study], what: str) -> Iterator[tuple[Study, str, Measures, Measures]]:
-    """Study, method, and its measures at the smallest and the largest k (or q)."""
+    """Yield study, method, and its measures at the smallest and the largest k (or q)."""
     for study in studies:
         for small, large in _ends(study, what):
             for label in study.labels():
@@ -79,20 +80,20 @@ def _across(studies: Sequence[Study], what: str) -> Iterator[tuple[Study, str, M
                     yield study, label, one, other
 
 
-def _judged(studies: Sequence[Study], label: str | None = None, switch: str = "") -> Iterator[tuple[Study, Raced]]:
-    """Races with fresh runs."""
+def _judged(studies: Sequence[Study], label: str | None = None, switch: str = "") -> Iterator[tuple[Study, RaceResult]]:
+    """Yield the results that have fresh runs."""
     for study in studies:
-        for raced in study.raced:
-            entry = raced.race.entry
-            if raced.judged and entry.switch == switch and label in (None, entry.label):
-                yield study, raced
+        for result in study.results:
+            entry = result.race.entry
+            if result.judged and entry.switch == switch and label in (None, entry.label):
+                yield study, result
 
 
 # The paper's claims.
 
 
 def lower_by_the_mean(studies: Sequence[Study]) -> Verdict | None:
-    """By the paper's measure, the mean of F at the end."""
+    """Compare with SZOHT by the paper's measure, the mean of F at the end."""
     cases = []
     for study, panel, label, group in _panels(studies, REDUCED):
         if (pair := _both(study, panel, "SZOHT", label)) is not None:
@@ -102,14 +103,15 @@ def lower_by_the_mean(studies: Sequence[Study]) -> Verdict | None:
         "lower-mean",
         "Variance-reduced methods reach lower values than SZOHT, by the mean of F at the end",
         "paper, Section 5",
-        "SZOHT's (F - F*) / (F(0) - F*) at the end less the other's, the mean over runs (above 0: the other is lower)",
+        "Mean over runs of (F - F*) / (F(0) - F*) at the end, that of SZOHT minus that of the other method "
+        "(above 0: the other is lower)",
         cases,
         0.0,
     )
 
 
 def lower_on_their_support(studies: Sequence[Study]) -> Verdict | None:
-    """By the own-support error, which wrong supports do not drown."""
+    """Compare with SZOHT by the own-support error, which does not depend on wrong supports."""
     cases = []
     for study, panel, label, group in _panels(studies, REDUCED):
         if (pair := _both(study, panel, "SZOHT", label)) is not None:
@@ -119,13 +121,14 @@ def lower_on_their_support(studies: Sequence[Study]) -> Verdict | None:
         "lower-own",
         "Variance-reduced methods reach lower values than SZOHT, on the support that they end with",
         "paper, Section 5, by our measure",
-        "SZOHT's own-support error over the other's, the median over runs (above 1: the other is lower)",
+        "Median over runs of the own-support error of SZOHT divided by that of the other method (above 1: the "
+        "other is lower)",
         cases,
     )
 
 
 def cheaper_than_the_full_gradient(studies: Sequence[Study]) -> Verdict | None:
-    """Calls until the level where SZOHT ends."""
+    """Compare with FGZOHT by the calls needed to reach the level where SZOHT ends."""
     cases = []
     for study, panel, label, _ in _panels(studies, REDUCED):
         pair, plain = _both(study, panel, "FGZOHT", label), study.measures("SZOHT", panel)
@@ -139,15 +142,15 @@ def cheaper_than_the_full_gradient(studies: Sequence[Study]) -> Verdict | None:
         "cheaper",
         "Variance-reduced methods are cheaper than FGZOHT",
         "paper, Section 5",
-        "FGZOHT's #IZO until the own-support error where SZOHT ends, over the other's, the median over runs (above 1: "
-        "the other is cheaper)",
+        "Median over runs of the #IZO that FGZOHT needs to reach the own-support error where SZOHT ends, divided "
+        "by what the other method needs (above 1: the other is cheaper)",
         cases,
         split=True,
     )
 
 
 def lower_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
-    """F itself, not F - F*."""
+    """Compare F itself, not F - F*, at the smallest and the largest k."""
     cases = []
     for study, label, one, other in _across(studies, "k"):
         found = difference(one.end / one.start, other.end / one.start)
@@ -158,15 +161,15 @@ def lower_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
         "larger-k",
         "Larger k gives lower values",
         "paper, appendix",
-        "F at the end for the smallest k less that for the largest, over F(0) - F*, the mean over runs (above 0: the "
-        "larger k is lower)",
+        "Mean over runs of F at the end for the smallest k minus that for the largest, relative to F(0) - F* "
+        "(above 0: the larger k is lower)",
         cases,
         0.0,
     )
 
 
 def smoother_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
-    """By how much F rises on its way down."""
+    """Compare how much F increases along the way, at the smallest and the largest k."""
     cases = []
     for study, label, one, other in _across(studies, "k"):
         found = ratio(one.rises, other.rises)
@@ -176,14 +179,14 @@ def smoother_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
         "smoother-k",
         "Larger k is more stable",
         "paper, appendix",
-        "The sum of all rises of F along the curve over F(0) - F*, for the smallest k over that for the largest, the "
-        "median over runs (above 1: the larger k is smoother)",
+        "Median over runs of the sum of all increases of F along the curve, relative to F(0) - F*, for the "
+        "smallest k divided by that for the largest (above 1: the larger k is smoother)",
         cases,
     )
 
 
 def sarah_better_with_more_directions(studies: Sequence[Study]) -> Verdict | None:
-    """SARAH-SZHT at the largest q against the smallest."""
+    """Compare SARAH-SZHT at the largest and the smallest q."""
     cases = []
     for study, label, one, other in _across(studies, "q"):
         if label == "SARAH-SZHT":
@@ -194,14 +197,14 @@ def sarah_better_with_more_directions(studies: Sequence[Study]) -> Verdict | Non
         "sarah-q",
         "SARAH-SZHT converges better with more directions",
         "paper, appendix",
-        "Its own-support error at the smaller q over that at the larger, the median over runs (above 1: more "
+        "Median over runs of its own-support error at the smaller q divided by that at the larger (above 1: more "
         "directions are better)",
         cases,
     )
 
 
 def more_directions_cost_more(studies: Sequence[Study]) -> Verdict | None:
-    """Calls until a level that every method reaches."""
+    """Compare the calls needed to reach a level that every method reaches, at the largest and the smallest q."""
     cases = []
     for study, label, one, other in _across(studies, "q"):
         found = ratio(other.calls_to(FAR), one.calls_to(FAR))
@@ -211,14 +214,14 @@ def more_directions_cost_more(studies: Sequence[Study]) -> Verdict | None:
         "cost-q",
         "More directions cost more #IZO",
         "paper, appendix",
-        f"#IZO until the own-support error is {FAR:g} of F(0) - F*, at the largest q over that at the smallest, the "
-        "median over runs (above 1: more directions cost more)",
+        f"Median over runs of the #IZO needed to bring the own-support error down to {FAR:g} of F(0) - F*, at the "
+        "largest q divided by that at the smallest (above 1: more directions cost more)",
         cases,
     )
 
 
 def sarah_on_real_data(studies: Sequence[Study]) -> Verdict | None:
-    """With shared and with independent directions: the paper does not say which it has."""
+    """Examine shared and independent directions, because the paper does not say which it uses."""
     real = [study for study in studies if study.experiment.name != "ridge"]
     cases = []
     for switch in ("", "independent directions"):
@@ -232,7 +235,7 @@ def sarah_on_real_data(studies: Sequence[Study]) -> Verdict | None:
         "sarah-real",
         "SARAH-SZHT has difficulties converging on real data",
         "paper, appendix",
-        f"Its own-support error at the end over F(0) - F*, the median over runs (above {FAR:g}: difficulties)",
+        f"Median over runs of its own-support error at the end, relative to F(0) - F* (above {FAR:g}: difficulties)",
         cases,
         FAR,
         split=True,
@@ -240,116 +243,117 @@ def sarah_on_real_data(studies: Sequence[Study]) -> Verdict | None:
 
 
 def any_number_of_directions(studies: Sequence[Study]) -> Verdict | None:
-    """VR-SZHT for every q that was run."""
+    """Examine VR-SZHT for every q that was run."""
     cases = []
-    for study, raced in _judged(studies, "VR-SZHT"):
-        measures, panel = raced.measures(fresh=True), raced.race.entry.panel
+    for study, result in _judged(studies, "VR-SZHT"):
+        measures, panel = result.measures(fresh=True), result.race.entry.panel
         found = median(measures.relative)
         says = clear(found, CONVERGED)
         group = f"{study.experiment.name}, q={panel.q}"
         cases.append(Case(f"{group}, k={panel.k}", found, None if says is None else not says, group))
     if len({case.group for case in cases}) < 2:
-        return None  # one q tells nothing about any q
+        return None  # a single q says nothing about all q
     return verdict_of(
         "any-q",
         "VR-SZHT converges for any q",
         "paper, Section 4, which allows a floor and asks for k > k*",
-        f"Its own-support error at the end over F(0) - F*, the median over runs (below {CONVERGED:g}: converged within "
-        "the budget, with the best η of the grid)",
+        f"Median over runs of its own-support error at the end, relative to F(0) - F* (below {CONVERGED:g}: "
+        "converged within the budget, with the best η of the grid)",
         cases,
         CONVERGED,
     )
 
 
-# What an earlier, rough study found.
+# Claims of our own, from a preliminary study.
 
 
 def the_floor_depends_on_q(studies: Sequence[Study]) -> Verdict | None:
-    """VR-SZHT and FGZOHT with few random directions against many."""
+    """Compare few random directions with many, for the methods with variance reduction and with the full gradient."""
     cases = []
     for study in studies:
         most = max(panel.q for panel in study.experiment.panels)
-        for _, raced in _judged([study]):
-            entry = raced.race.entry
+        for _, result in _judged([study]):
+            entry = result.race.entry
             many = study.measures(entry.label, Panel(entry.panel.k, most))
             if entry.panel.q >= most / 10 or many is None or entry.label == "SZOHT":
                 continue
-            few = raced.measures(fresh=True)
+            few = result.measures(fresh=True)
             found = ratio(*paired(few, many, "own"))
             group = f"{study.experiment.name}, q={entry.panel.q} over q={most}"
             cases.append(Case(f"{group}, {entry.label}", found, clear(found), group))
     return verdict_of(
         "floor-q",
         "A floor that depends on q stays, with variance reduction and with the full gradient",
-        "rough study",
-        "The own-support error at the end with few directions over that with many, the median over runs (above 1: few "
-        "have the higher floor)",
+        "preliminary study",
+        "Median over runs of the own-support error at the end with few directions, divided by that with many "
+        "(above 1: few directions have the higher floor)",
         cases,
     )
 
 
 def a_block_lowers_the_floor(studies: Sequence[Study]) -> Verdict | None:
-    """An orthonormal block of q = d against random directions: as many, and the most that were tried."""
+    """Compare an orthonormal block of q = d with random directions: as many, and the most that were tried."""
     cases = []
-    for study, raced in _judged(studies, switch="orthonormal block"):
-        entry = raced.race.entry
+    for study, result in _judged(studies, switch="orthonormal block"):
+        entry = result.race.entry
         for q in sorted({entry.panel.q, max(panel.q for panel in study.experiment.panels)}):
             base = study.measures(entry.label, Panel(entry.panel.k, q))
             if base is not None and q >= entry.panel.q:
-                found = ratio(*paired(base, raced.measures(fresh=True), "own"))
+                found = ratio(*paired(base, result.measures(fresh=True), "own"))
                 group = f"{study.experiment.name}, {entry.label}, q={q} random over q={entry.panel.q} orthonormal"
                 cases.append(Case(group, found, clear(found, ORDERS), group))
     return verdict_of(
         "block",
         "An orthonormal block of q = d directions lowers the floor by orders of magnitude",
-        "rough study",
-        f"The own-support error at the end with random directions over that with the block, the median over runs "
-        f"(above {ORDERS:g}: orders of magnitude)",
+        "preliminary study",
+        "Median over runs of the own-support error at the end with random directions, divided by that with the "
+        f"block (above {ORDERS:g}: orders of magnitude)",
         cases,
         ORDERS,
     )
 
 
 def sarah_needs_shared_directions(studies: Sequence[Study]) -> Verdict | None:
-    """Independent against shared directions inside a difference."""
+    """Compare independent with shared directions inside a difference."""
     cases = []
-    for study, raced in _judged(studies, "SARAH-SZHT", "independent directions"):
-        base = study.measures("SARAH-SZHT", raced.race.entry.panel)
+    for study, result in _judged(studies, "SARAH-SZHT", "independent directions"):
+        base = study.measures("SARAH-SZHT", result.race.entry.panel)
         if base is not None:
-            found = ratio(*paired(raced.measures(fresh=True), base, "own"))
+            found = ratio(*paired(result.measures(fresh=True), base, "own"))
             name = study.experiment.name
-            cases.append(Case(f"{name}, {raced.race.entry.panel}", found, clear(found), name))
+            cases.append(Case(f"{name}, {result.race.entry.panel}", found, clear(found), name))
     return verdict_of(
         "sarah-shared",
         "SARAH-SZHT needs the same directions in both estimates of a difference",
-        "rough study",
-        "Its own-support error at the end with independent directions over that with shared ones, the median over runs "
-        "(above 1: shared ones are better)",
+        "preliminary study",
+        "Median over runs of its own-support error at the end with independent directions, divided by that with "
+        "shared ones (above 1: shared ones are better)",
         cases,
     )
 
 
 def supports_of_szoht_and_fgzoht(studies: Sequence[Study]) -> Verdict | None:
-    """How often the best support is found, run for run."""
+    """Compare how often the best support is found, run by run."""
     cases = []
     for study in studies:
         for panel in study.experiment.panels:
             pair = _both(study, panel, "SZOHT", "FGZOHT")
-            if pair is not None and study.experiment.name == "ridge":  # real data have near ties among supports
+            # On real data several supports are nearly equally good, so that only synthetic data can tell.
+            if pair is not None and study.experiment.name == "ridge":
                 found = difference(pair[0].right.astype(float), pair[1].right.astype(float))
                 cases.append(Case(f"{panel}", found, clear(found, 0.0), f"q={panel.q}"))
     return verdict_of(
         "supports",
         "SZOHT finds the best support more often than FGZOHT",
-        "rough study",
-        "The share of runs that end with it, SZOHT's less FGZOHT's (above 0: SZOHT's is larger)",
+        "preliminary study",
+        "Share of runs that end with the best support, that of SZOHT minus that of FGZOHT (above 0: SZOHT's is larger)",
         cases,
         0.0,
     )
 
 
 def paired(one: Measures, other: Measures, what: str) -> tuple[Array, Array]:
-    """The numbers of the runs that both have made, by problem and seed."""
+    """Return a measure of the runs that both have in common, matched by problem and seed."""
     places = {place: at for at, place in enumerate(other.places)}
     rows = [(at, places[place]) for at, place in enumerate(one.places) if place in places]
     return getattr(one, what)[[a for a, _ in rows]], getattr(other, what)[[b for _, b in rows]]

@@ -1,4 +1,4 @@
-"""The paper's ridge experiments (Section 5 and Appendix, "Extra experiments"), with their settings."""
+"""The paper's ridge experiments (Section 5, and "Extra experiments" in the appendix) with their settings."""
 
 from __future__ import annotations
 
@@ -19,45 +19,46 @@ from zerothresh.reproduce.ridge.protocol import Entry, Experiment, Panel, Protoc
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import Method
 
-# The letter of eq. (3): each component has random directions of its own.
+# Eq. (3) to the letter: each component has random directions of its own.
 PAPER = Estimator(q=1, mu=1e-4, directions="sphere", common=False)
 LAMBDA = 0.5
 
 Array = NDArray[np.float64]
 Maker = Callable[[float, int], Method]  # from eta and m
 
-FIGURE: dict[str, Maker] = {  # the five of the paper's figures
+FIGURE: dict[str, Maker] = {  # the five methods of the paper's figures
     "FGZOHT": lambda eta, m: FGZOHT(eta),
     "SZOHT": lambda eta, m: SZOHT(eta),
     "VR-SZHT": lambda eta, m: VRSZHT(eta, m=m),
     "SAGA-SZHT": lambda eta, m: SAGASZHT(eta),
     "SARAH-SZHT": lambda eta, m: SARAHSZHT(eta, m=m),
 }
-BESIDE: dict[str, Maker] = {  # two more laws of J, which the paper describes and does not run
+BESIDE: dict[str, Maker] = {  # two more laws of J that the paper describes but does not run
     "p-SAGA-SZHT": lambda eta, m: PSAGASZHT(eta, p=2),
     "LSVRG-SZHT": lambda eta, m: LSVRGSZHT(eta, p=1.0),
 }
-RANDOM: dict[str, Maker] = {
+RANDOM: dict[str, Maker] = {  # methods whose epochs may return a random iterate
     "VR-SZHT": lambda eta, m: VRSZHT(eta, m=m, output="random"),
     "SARAH-SZHT": lambda eta, m: SARAHSZHT(eta, m=m, output="random"),
 }
 PAPER_NAME, FRESH_NAME = "paper", "fresh"
-FIGURED = Panel(3, 200)  # the figure of Section 5
-SWITCHED = Panel(3, 50)  # where the open choices are tried: few directions show them best
+FIGURED = Panel(3, 200)  # the panel in the figure of Section 5
+SWITCHED = Panel(3, 50)  # where the open choices are tried, because few directions show them best
 
 
 def _entry(label: str, maker: Maker, panel: Panel, m: int, estimator: Estimator = PAPER, switch: str = "") -> Entry:
+    """Return an entry with the panel's number of directions."""
     return Entry(label, panel, lambda eta: maker(eta, m), replace(estimator, q=panel.q), switch)
 
 
 def _others(panel: Panel) -> Iterator[Entry]:
-    """`auto` once it is registered: it has no learning rate to choose."""
+    """Yield `auto`, if it is registered; it has no learning rate to choose."""
     if "auto" in available():
         yield Entry("auto", panel, lambda eta: make("auto"), replace(PAPER, q=panel.q), tuned=False)
 
 
 def _switched(panel: Panel, m: int, labels: Sequence[str]) -> Iterator[Entry]:
-    """The choices that the paper leaves open, one at a time."""
+    """Yield entries with the choices that the paper leaves open, one at a time."""
     for label in labels:
         maker = FIGURE[label]
         if label in RANDOM:
@@ -66,11 +67,11 @@ def _switched(panel: Panel, m: int, labels: Sequence[str]) -> Iterator[Entry]:
             yield _entry(label, RANDOM[label], panel, m, switch="random outgoing iterate")
         yield _entry(label, maker, panel, m, replace(PAPER, difference="central"), switch="central differences")
         if label != "SZOHT":
-            yield _entry(label, maker, panel, m, replace(PAPER, common=True), switch="one block a round")
+            yield _entry(label, maker, panel, m, replace(PAPER, common=True), switch="one block per round")
 
 
 def _swept(k: int, d: int, m: int, labels: Sequence[str]) -> Iterator[Entry]:
-    """Few directions, and as many as there are dimensions in one orthonormal block."""
+    """Yield entries with few directions, and with one orthonormal block of d directions."""
     block = replace(PAPER, directions="orthogonal")
     for label in labels:
         for q in (1, 2, d):
@@ -79,7 +80,7 @@ def _swept(k: int, d: int, m: int, labels: Sequence[str]) -> Iterator[Entry]:
 
 
 def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
-    """Synthetic ridge regression: n = 10, d = 5."""
+    """Return the experiment on synthetic data: n = 10 components, d = 5 coordinates."""
     n, d, m = 10, 5, 10
     panels = (FIGURED,) if quick else tuple(Panel(k, q) for k, q in product((2, 3, 4), (50, 100, 200)))
     choosing, judging = (4, 12) if quick else (10, 30)
@@ -104,23 +105,27 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
     else:
         races += [Race(fresh, entry) for entry in _switched(SWITCHED, m, list(FIGURE))]
         races += [Race(small, entry) for entry in _swept(3, d, m, ["FGZOHT", "SZOHT", "VR-SZHT", "SARAH-SZHT"])]
-    swept = "" if quick else f" Few directions and the orthonormal block have {few[0]} and {few[1]} of these draws."
-    words = (
+    swept = (
+        ""
+        if quick
+        else f" Few directions and the orthonormal block are chosen on {few[0]} and judged on {few[1]} of these draws."
+    )
+    description = (
         f"Synthetic ridge regression (Section 5 and the appendix): n = {n} components, d = {d} coordinates, λ = "
         f"{LAMBDA:g}; x_i uniform in the unit ball, y = x θ* with θ* standard normal, then the columns of x are "
         f"standardised. μ = {PAPER.mu:g}, s2 = {d}, m = {m}. All runs start at 0.",
-        f"As in the paper: one problem, drawn with seed {seed}, {len(paper.choose)} runs, which also choose η.",
-        f"With more care: η is chosen on {choosing} other draws of the problem, and judged on {judging} fresh ones, a "
-        f"run each; the same draws for all methods.{swept}",
+        f"As in the paper: one problem, drawn with seed {seed}, and {len(paper.choose)} runs, which also choose η.",
+        f"With more care: η is chosen on {choosing} other draws of the problem and judged on {judging} fresh ones, "
+        f"with one run per draw and the same draws for all methods.{swept}",
         f"The switches are tried at {FIGURED if quick else SWITCHED}.",
     )
     title = "Synthetic ridge regression"
     etas = (0.005, 0.01, 0.05, 0.1, 0.5)
-    return Experiment("ridge", title, words, etas, 80_000, panels, problems, tuple(races), seed, quick, 80_000)
+    return Experiment("ridge", title, description, etas, 80_000, panels, problems, tuple(races), seed, quick, 80_000)
 
 
 def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: int) -> Experiment:
-    """Ridge regression on real data: k in {5, 10}, q in {5, 10}, m = floor(n/2)."""
+    """Return an experiment on real data: k in {5, 10}, q in {5, 10}, m = floor(n/2)."""
     check.count("seed", seed, low=0)
     n, d = problems["data"].n, problems["data"].d
     m = n // 2
@@ -148,32 +153,32 @@ def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: 
             races.append(Race(both, _entry(label, maker, full, m, block, "orthonormal block")))
             central = replace(PAPER, difference="central")
             races.append(Race(both, _entry(label, maker, first, m, central, "central differences")))
-            races.append(Race(both, _entry(label, maker, first, m, replace(PAPER, common=True), "one block a round")))
+            races.append(Race(both, _entry(label, maker, first, m, replace(PAPER, common=True), "one block per round")))
     if not quick:
         for label, maker in FIGURE.items():
             races.append(Race(scaled, _entry(label, maker, first, m, switch="y standardised")))
-    words = (
+    description = (
         f"{title}: n = {n} rows, d = {d} columns, standardised; y as it is; λ = {LAMBDA:g}. μ = {PAPER.mu:g}, "
         f"s2 = {d}, m = {m}. All runs start at 0.",
         f"As in the paper: {choosing} runs, which also choose η{' (the paper has 5)' if quick else ''}.",
         f"With more care: the chosen η is judged by {judging} fresh runs on the same data.",
-        f"The switches are tried at {first}; independent directions in all panels.",
+        f"The switches are tried at {first}, and independent directions in all panels.",
     )
-    return Experiment(name, title, words, etas, 100_000, panels, problems, tuple(races), seed, quick, 100_000)
+    return Experiment(name, title, description, etas, 100_000, panels, problems, tuple(races), seed, quick, 100_000)
 
 
 def bodyfat(*, quick: bool = False, seed: int = 0) -> Experiment:
-    """Body fat, 252 x 14."""
+    """Return the experiment on body fat: 252 rows, 14 columns."""
     return _real("bodyfat", "Body fat", _forms(*load_bodyfat(return_X_y=True)), quick, seed)
 
 
 def autoprice(*, quick: bool = False, seed: int = 0) -> Experiment:
-    """Car prices, 159 x 15."""
+    """Return the experiment on car prices: 159 rows, 15 columns."""
     return _real("autoprice", "Car prices", _forms(*load_autoprice(return_X_y=True)), quick, seed)
 
 
 def _forms(X: Array, y: Array) -> dict[str, Ridge]:
-    """The problem as the paper describes it, and with y standardised like the columns: it does not say."""
+    """Return the problem with y as it is, and with y standardised like the columns: the paper does not say which."""
     return {
         "data": Ridge(standardise(X), y, LAMBDA),
         "y": Ridge(standardise(X), standardise(y[:, None])[:, 0], LAMBDA),

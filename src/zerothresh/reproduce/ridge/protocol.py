@@ -1,4 +1,4 @@
-"""What an experiment of the paper is: panels, entries, and who chooses and who judges a learning rate."""
+"""What an experiment of the paper consists of: panels, entries, and which runs choose and judge a learning rate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zerothresh.rounds.method import Method
 
 @dataclass(frozen=True)
 class Panel:
-    """A picture of the paper: so many non-zeros, so many directions."""
+    """One panel of the paper's figures: k non-zero coordinates and q directions per estimate."""
 
     k: int
     q: int
@@ -24,27 +24,40 @@ class Panel:
 
 @dataclass(frozen=True)
 class Entry:
-    """A method in a panel, whose learning rate is to be chosen; ``switch`` says in what it is not the paper's own."""
+    """A method in a panel whose learning rate is to be chosen.
+
+    Attributes
+    ----------
+    label: the name of the method.
+    panel: the panel.
+    make: returns the method with a given learning rate.
+    estimator: how gradients are estimated.
+    switch: in what the entry differs from the paper's own settings; empty if it does not.
+    tuned: whether the method has a learning rate to choose.
+    """
 
     label: str
     panel: Panel
     make: Callable[[float], Method]
     estimator: Estimator
     switch: str = ""
-    tuned: bool = True  # whether it has a learning rate to choose
+    tuned: bool = True
 
     @property
     def name(self) -> str:
-        """With the switch."""
+        """The label, with the switch if there is one."""
         return f"{self.label}, {self.switch}" if self.switch else self.label
 
 
-Place = tuple[str, int]  # the problem (by key) and the seed of a run
+Place = tuple[str, int]  # the problem of a run, by its key, and the seed
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Which runs choose the learning rate, and which fresh ones judge the chosen one (none: the same ones do)."""
+    """Which runs choose the learning rate, and which fresh runs judge the chosen one.
+
+    Without fresh runs, the runs that choose a learning rate judge it too, as in the paper.
+    """
 
     name: str
     choose: tuple[Place, ...]
@@ -61,11 +74,25 @@ class Race:
 
 @dataclass(frozen=True)
 class Experiment:
-    """All of one experiment: nothing in it has been run."""
+    """One experiment of the paper, before anything has been run.
+
+    Attributes
+    ----------
+    name, title: what it is called in commands and files, and in the report.
+    description: paragraphs for the report.
+    etas: the learning rates that are tried.
+    budget: the largest number of calls (#IZO) per run.
+    panels: the panels of the paper's figures.
+    problems: the problems by key.
+    races: the entries, each with its protocol.
+    seed: where all problems and runs come from.
+    quick: whether it is a shortened version of the paper's experiment.
+    paper_budget: the paper's own budget.
+    """
 
     name: str
     title: str
-    words: tuple[str, ...]
+    description: tuple[str, ...]
     etas: tuple[float, ...]
     budget: int
     panels: tuple[Panel, ...]
@@ -77,27 +104,27 @@ class Experiment:
 
     @property
     def n(self) -> int:
-        """Components."""
+        """The number of components."""
         return int(next(iter(self.problems.values())).n)
 
     @property
     def d(self) -> int:
-        """Coordinates."""
+        """The number of coordinates."""
         return int(next(iter(self.problems.values())).d)
 
     @property
     def runs(self) -> int:
-        """How many runs it takes."""
+        """The number of runs of the whole experiment."""
         return sum(self.runs_of(race) for race in self.races)
 
     def etas_of(self, entry: Entry) -> tuple[float, ...]:
-        """The learning rates that are tried."""
+        """Return the learning rates that are tried for an entry; NaN stands for none."""
         return self.etas if entry.tuned else (float("nan"),)
 
     def runs_of(self, race: Race) -> int:
-        """How many runs a race takes."""
+        """Return the number of runs of one race."""
         return len(race.protocol.choose) * len(self.etas_of(race.entry)) + len(race.protocol.judge)
 
     def with_budget(self, budget: int) -> Experiment:
-        """The same with another budget, for a look."""
+        """Return the same experiment with another budget."""
         return replace(self, budget=check.count("budget", budget))

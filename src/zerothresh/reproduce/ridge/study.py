@@ -1,41 +1,51 @@
-"""Experiments that have been run: each entry with its grid, its chosen learning rate, and what that gave."""
+"""Experiments that have been run: for each entry the search for its learning rate, and the runs of the chosen one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.comparison.cell import Cell, Outcome, Subject
-from zerothresh.comparison.comparing import Trial, best_of
+from zerothresh.comparison.comparing import Candidate, best_of
 from zerothresh.comparison.work import Done, run_cells
 from zerothresh.reproduce.ridge.protocol import Entry, Experiment, Panel, Place, Race
 
 Array = NDArray[np.float64]
 
+_SAME_VALUE = 1e-9  # of F(0) - F*: two minima of F that are closer than this are taken for the same
+
 
 @dataclass(frozen=True)
-class Raced:
-    """A race that has been run."""
+class RaceResult:
+    """A race that has been run.
+
+    Attributes
+    ----------
+    race: the entry and its protocol.
+    candidates: the runs that choose, one candidate per learning rate.
+    eta: the chosen learning rate.
+    judged: the fresh runs of the chosen learning rate; empty if there are none.
+    study: the study that it belongs to.
+    """
 
     race: Race
-    trials: tuple[Trial, ...]  # one for each learning rate, by the runs that choose
-    eta: float  # the chosen one
-    judged: tuple[Outcome, ...]  # the fresh runs of the chosen one; empty if there are none
+    candidates: tuple[Candidate, ...]
+    eta: float
+    judged: tuple[Outcome, ...]
     study: Study
 
     @property
     def chosen(self) -> tuple[Outcome, ...]:
-        """The runs that chose it."""
-        return best_of(self.trials).runs
+        """The runs of the chosen learning rate among those that chose it."""
+        return best_of(self.candidates).runs
 
     def measures(self, fresh: bool) -> Measures:
-        """Of the fresh runs, or of those that chose."""
+        """Return the measures of the fresh runs, or of those that chose the learning rate."""
         protocol = self.race.protocol
         places, runs = (protocol.judge, self.judged) if fresh else (protocol.choose, self.chosen)
         return Measures(self.study, self.race.entry.panel, places, runs)
@@ -43,10 +53,10 @@ class Raced:
 
 @dataclass(frozen=True)
 class Measures:
-    """Numbers of several runs, held against the optimum of each one's problem.
+    """What is measured of several runs, relative to the optimum of each run's problem.
 
-    A run that ends above F(0), or breaks off, has diverged. It counts as one that ends at F(0), where
-    one can always stay: else one run would be all there is in a mean.
+    A run that stops early with an error, or ends above F(0), has diverged. It counts as a run that ends
+    at F(0), where one can always stay: otherwise a single such run would dominate every mean.
     """
 
     study: Study
@@ -56,38 +66,38 @@ class Measures:
 
     @cached_property
     def start(self) -> Array:
-        """F(0) - F*: the scale of the problem."""
+        """F(0) - F*, the scale of each problem."""
         return np.array([self.study.start(p, self.panel.k) for p, _ in self.places])
 
     @cached_property
     def best(self) -> Array:
-        """F*."""
+        """F* of each problem."""
         return np.array([self.study.optimum(p, self.panel.k)[1] for p, _ in self.places])
 
     @cached_property
     def diverged(self) -> NDArray[np.bool_]:
-        """Which runs did."""
+        """Which runs have diverged."""
         ends = np.array([run.end if run.success else np.inf for run in self.runs])
         return np.asarray(ends > self.start + self.best)
 
     @cached_property
     def end(self) -> Array:
-        """F at the end."""
+        """F at the end of each run."""
         return np.where(self.diverged, self.start + self.best, [run.end for run in self.runs])
 
     @cached_property
     def gap(self) -> Array:
-        """F - F* at the end."""
+        """F - F* at the end of each run."""
         return np.asarray(self.end - self.best)
 
     @cached_property
     def own(self) -> Array:
-        """F less its minimum on the final support."""
+        """The own-support error at the end of each run: F minus its minimum on the final support."""
         return np.where(self.diverged, self.start, [run.own for run in self.runs])
 
     @cached_property
     def relative(self) -> Array:
-        """The same as a share of F(0) - F*."""
+        """The own-support error as a share of F(0) - F*."""
         return np.asarray(self.own / self.start)
 
     @cached_property
@@ -98,96 +108,106 @@ class Measures:
 
     @cached_property
     def rises(self) -> Array:
-        """The sum of all rises of F along the curve, as a share of F(0) - F*."""
+        """The sum of all increases of F along the curve, as a share of F(0) - F*."""
         sums = [np.maximum(np.diff(run.trace.fun), 0.0).sum() for run in self.runs]
         return np.where(self.diverged, np.inf, np.array(sums) / self.start)
 
     def calls_to(self, level: float) -> Array:
-        """#IZO until the own-support error is at most so much of F(0) - F*; infinite if never."""
-        out = []
+        """Return the #IZO of each run to an own-support error of at most ``level`` (F(0) - F*); infinite if never."""
+        calls = []
         for run, start in zip(self.runs, self.start, strict=True):
-            there = np.flatnonzero(run.trace.own <= level * start)
-            out.append(float(run.trace.nfev[there[0]]) if there.size else np.inf)
-        return np.array(out)
+            reached = np.flatnonzero(run.trace.own <= level * start)
+            calls.append(float(run.trace.nfev[reached[0]]) if reached.size else np.inf)
+        return np.array(calls)
 
     def on_best_support(self, place: int) -> Array:
-        """For each row of a run's trace, 1 if its support is the best one: the minimum on it is F*."""
+        """Return 1 for each row of a run's trace whose support is the best one, else 0.
+
+        The support itself is not in the trace. It is the best one if the minimum of F on it is F*.
+        """
         trace = self.runs[place].trace
         floor = trace.fun - trace.own
-        return np.asarray(np.abs(floor - self.best[place]) <= 1e-9 * self.start[place], float)
+        return np.asarray(np.abs(floor - self.best[place]) <= _SAME_VALUE * self.start[place], float)
 
 
 class Study:
-    """An experiment and its outcomes."""
+    """An experiment together with the results of its races."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
-        self.raced: list[Raced] = []
+        self.results: list[RaceResult] = []
         self._optima: dict[tuple[str, int], tuple[Array, float]] = {}
 
     def optimum(self, problem: str, k: int) -> tuple[Array, float]:
-        """The best k-sparse point, by trying every support, and F there."""
+        """Return the best k-sparse point of a problem, found by trying every support, and F there."""
         if (problem, k) not in self._optima:
             self._optima[problem, k] = self.experiment.problems[problem].optimum(k)
         return self._optima[problem, k]
 
     def start(self, problem: str, k: int) -> float:
-        """F(0) - F*."""
-        made = self.experiment.problems[problem]
-        return made.F(np.zeros(made.d)) - self.optimum(problem, k)[1]
+        """Return F(0) - F* of a problem."""
+        ridge = self.experiment.problems[problem]
+        return ridge.F(np.zeros(ridge.d)) - self.optimum(problem, k)[1]
 
-    def find(self, label: str, panel: Panel, *, switch: str = "", fresh: bool = True) -> Raced | None:
-        """The race of an entry; with fresh runs, or as in the paper."""
-        for raced in self.raced:
-            entry = raced.race.entry
-            if (entry.label, entry.panel, entry.switch) == (label, panel, switch) and bool(raced.judged) >= fresh:
-                return raced
+    def find(self, label: str, panel: Panel, *, switch: str = "", fresh: bool = True) -> RaceResult | None:
+        """Return the first result of an entry, with fresh runs if ``fresh`` is true; None if there is none."""
+        for result in self.results:
+            entry = result.race.entry
+            if (entry.label, entry.panel, entry.switch) == (label, panel, switch) and bool(result.judged) >= fresh:
+                return result
         return None
 
     def measures(self, label: str, panel: Panel, *, switch: str = "", fresh: bool = True) -> Measures | None:
-        """Of an entry."""
-        raced = self.find(label, panel, switch=switch, fresh=fresh)
-        return None if raced is None else raced.measures(fresh)
+        """Return the measures of an entry, as `find` finds it."""
+        result = self.find(label, panel, switch=switch, fresh=fresh)
+        return None if result is None else result.measures(fresh)
 
     def labels(self) -> list[str]:
-        """The methods, in the paper's order."""
-        return list(dict.fromkeys(raced.race.entry.label for raced in self.raced if not raced.race.entry.switch))
+        """Return the methods, in the paper's order."""
+        return list(dict.fromkeys(result.race.entry.label for result in self.results if not result.race.entry.switch))
 
 
 def cell_of(experiment: Experiment, entry: Entry, eta: float, place: Place) -> Cell:
-    """A run of an entry."""
+    """Return the run of an entry with a learning rate, on a problem and with a seed."""
     problem, seed = place
     label = f"{entry.panel} {entry.name}"
     return Cell(label, entry.make(eta), entry.estimator, entry.panel.k, experiment.budget, problem, seed)
 
 
 def run(experiment: Experiment, *, jobs: int = 1, folder: Path | None = None, done: Done | None = None) -> Study:
-    """Run an experiment: first the runs that choose the learning rates, then the fresh ones."""
+    """Run an experiment: first the runs that choose the learning rates, then the fresh ones.
+
+    Arguments
+    ---------
+    experiment: what to run.
+    jobs, folder, done: as for `run_cells`.
+    """
     subjects = {name: Subject.of(problem) for name, problem in experiment.problems.items()}
 
-    def outcomes(cells: Sequence[Cell]) -> Any:
+    def outcomes(cells: Sequence[Cell]) -> Iterator[Outcome]:
         return iter(run_cells(subjects, cells, jobs=jobs, folder=folder, done=done))
 
     def cells(race: Race, eta: float, places: Sequence[Place]) -> list[Cell]:
         return [cell_of(experiment, race.entry, eta, place) for place in places]
 
-    study = Study(experiment)
-    first = outcomes(
+    choosing = outcomes(
         [
-            c
+            cell
             for race in experiment.races
             for eta in experiment.etas_of(race.entry)
-            for c in cells(race, eta, race.protocol.choose)
+            for cell in cells(race, eta, race.protocol.choose)
         ]
     )
-    found: list[tuple[Race, tuple[Trial, ...], float]] = []
+    chosen: list[tuple[Race, tuple[Candidate, ...], float]] = []
     for race in experiment.races:
-        trials = tuple(
-            Trial(race.entry.make(eta), tuple(next(first) for _ in race.protocol.choose))
+        candidates = tuple(
+            Candidate(race.entry.make(eta), tuple(next(choosing) for _ in race.protocol.choose))
             for eta in experiment.etas_of(race.entry)
         )
-        found.append((race, trials, experiment.etas_of(race.entry)[trials.index(best_of(trials))]))
-    later = outcomes([cell for race, _, eta in found for cell in cells(race, eta, race.protocol.judge)])
-    for race, trials, eta in found:
-        study.raced.append(Raced(race, trials, eta, tuple(next(later) for _ in race.protocol.judge), study))
+        chosen.append((race, candidates, experiment.etas_of(race.entry)[candidates.index(best_of(candidates))]))
+    judging = outcomes([cell for race, _, eta in chosen for cell in cells(race, eta, race.protocol.judge)])
+    study = Study(experiment)
+    for race, candidates, eta in chosen:
+        judged = tuple(next(judging) for _ in race.protocol.judge)
+        study.results.append(RaceResult(race, candidates, eta, judged, study))
     return study

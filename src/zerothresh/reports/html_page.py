@@ -1,4 +1,4 @@
-"""The page of a report: one file that stands alone, on a screen, on a phone and on paper."""
+"""The HTML page of a report: one file without further parts, for a screen, a phone and paper."""
 
 from __future__ import annotations
 
@@ -8,74 +8,98 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from zerothresh.reports.figures import Drawn
-from zerothresh.reports.tables import Table
-from zerothresh.reports.verdict import DEPENDS, FAILS, HOLDS, OPEN, Verdict
+from zerothresh.reports.tables import ReportTable
+from zerothresh.reports.verdict import DEPENDS, FAILS, HOLDS, UNDECIDED, Verdict
 
 
 @dataclass(frozen=True)
 class Section:
-    """An experiment on the page."""
+    """A part of the page, for example one experiment.
+
+    Attributes
+    ----------
+    name: the anchor of its heading.
+    title: the heading.
+    paragraphs: the text below the heading.
+    figures, tables: shown after the text, in this order; tables without rows are left out.
+    colours: colours of methods by label, shown beside the labels in the tables.
+    """
 
     name: str
     title: str
-    words: Sequence[str]
+    paragraphs: Sequence[str]
     figures: Sequence[Drawn]
-    tables: Sequence[Table]
+    tables: Sequence[ReportTable]
     colours: Mapping[str, str]
 
 
-def page(
+def render_page(
     title: str,
     lead: Sequence[str],
-    found: Sequence[tuple[Verdict, Drawn]],
-    cases: Table | None,
+    verdicts: Sequence[tuple[Verdict, Drawn]],
+    cases: ReportTable | None,
     sections: Sequence[Section],
     notes: Sequence[str],
     files: Sequence[str],
     versions: str,
 ) -> str:
-    """The whole page."""
+    """Return the whole page as HTML.
+
+    Arguments
+    ---------
+    title: the title.
+    lead: paragraphs below the title.
+    verdicts: verdicts with their figures; may be empty.
+    cases: a table of all cases behind the verdicts, or None.
+    sections: the parts of the page.
+    notes: how the numbers were computed, as a list at the end.
+    files: names of other files in the folder, which the foot of the page links to.
+    versions: the software that computed the numbers, in one line.
+    """
     links = [
-        *([("verdicts", "Verdicts")] if found else []),
+        *([("verdicts", "Verdicts")] if verdicts else []),
         *((section.name, section.title) for section in sections),
-        ("how", "How"),
+        ("how", "Methods"),
     ]
-    body = ["<nav>" + " ".join(f'<a href="#{name}">{html.escape(words)}</a>' for name, words in links) + "</nav>"]
+    body = ["<nav>" + " ".join(f'<a href="#{name}">{html.escape(text)}</a>' for name, text in links) + "</nav>"]
     body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in lead]
-    if found:
+    if verdicts:
         body.append('<h2 id="verdicts">Verdicts</h2>')
-        body += [_verdict(verdict, figure) for verdict, figure in found]
+        body += [_verdict(verdict, figure) for verdict, figure in verdicts]
     if cases is not None:
         body.append(_table(cases, {}))
     for section in sections:
         body.append(f'<h2 id="{section.name}">{html.escape(section.title)}</h2>')
-        body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.words]
+        body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.paragraphs]
         body += [_figure(figure) for figure in section.figures]
         body += [_table(table, section.colours) for table in section.tables if table.rows]
-    body.append('<h2 id="how">How it was done</h2>\n<ul>')
+    body.append('<h2 id="how">How it was computed</h2>\n<ul>')
     body += [f"<li>{html.escape(note)}</li>" for note in notes]
     body.append("</ul>")
     named = ", ".join(f'<a href="{html.escape(name)}">{html.escape(name)}</a>' for name in files)
-    footer = f"In this folder: {named}.<br>Made with {html.escape(versions)}."
+    footer = f"In this folder: {named}.<br>Computed with {html.escape(versions)}."
     return _PAGE.format(title=html.escape(title), body="\n".join(body), footer=footer)
 
 
-_SIGNS = {HOLDS: "good", DEPENDS: "mixed", FAILS: "bad", OPEN: "open"}
+_SIGNS = {HOLDS: "good", DEPENDS: "mixed", FAILS: "bad", UNDECIDED: "open"}
 
 
 def _verdict(verdict: Verdict, figure: Drawn) -> str:
+    """Return a verdict with its evidence, and its figure to unfold."""
     return (
         f'<div class="verdict {_SIGNS[verdict.outcome]}"><p><strong>{html.escape(verdict.claim)}</strong> '
         f'<span class="outcome">{verdict.outcome}</span></p>'
         f'<p class="soft">{html.escape(verdict.source)} · {html.escape(verdict.tally)}</p>'
         f"<p>{html.escape(verdict.evidence)}</p>"
-        f"<details><summary>every case</summary>{_figure(figure)}</details></div>"
+        f"<details><summary>All cases</summary>{_figure(figure)}</details></div>"
     )
 
 
-def _table(table: Table, chips: Mapping[str, str]) -> str:
+def _table(table: ReportTable, colours: Mapping[str, str]) -> str:
+    """Return a table with links to its files."""
+
     def cell(text: str) -> str:
-        chip = f'<span class="chip" style="background:{chips[text]}"></span>' if text in chips else ""
+        chip = f'<span class="chip" style="background:{colours[text]}"></span>' if text in colours else ""
         return f"<td>{chip}{html.escape(text)}</td>"
 
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.header)
@@ -91,6 +115,7 @@ def _table(table: Table, chips: Mapping[str, str]) -> str:
 
 
 def _figure(figure: Drawn) -> str:
+    """Return a figure, embedded in the page, with links to its files."""
     source = base64.b64encode(figure.svg).decode()
     name, kind = html.escape(figure.name), "wide columns" if figure.wide else "wide"
     image = f'<img src="data:image/svg+xml;base64,{source}" alt="{html.escape(figure.alt)}">'
@@ -125,7 +150,7 @@ h1 {{ font-size: 1.6rem; line-height: 1.25; margin: 0 0 .75rem; }}
 h2 {{ font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .5rem; border-top: 1px solid var(--line); }}
 h3 {{ font-size: 1.05rem; margin: 1.75rem 0 .5rem; }}
 figure {{ margin: 1.5rem 0; }}
-/* The figures' colours are made for white: they keep it in the dark. */
+/* The colours of the figures are chosen for white, so that they keep a white background in dark mode. */
 figure img {{ display: block; width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
   border-radius: .5rem; }}
 figcaption, footer, .soft {{ color: var(--soft); font-size: .9rem; }}

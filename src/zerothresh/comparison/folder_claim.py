@@ -1,4 +1,4 @@
-"""Folders that belong to one comparison: taken, gone on with, or refused and left alone."""
+"""Folders that belong to one comparison or report: taken, continued, or refused and left as they are."""
 
 from __future__ import annotations
 
@@ -11,11 +11,20 @@ from zerothresh.basics import files
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.paths import read_plain
 
-_MOST = 1 << 20  # bytes of an identity that are read at the most
+_MOST_BYTES = 1 << 20  # that are read of an identity; a larger file was not written by us
 
 
-def claim(path: Path, identity: Mapping[str, Any]) -> bool:
-    """Take the folder of ``path``, a file that says whose it is; True if it goes on with earlier work."""
+def claim_folder(path: Path, identity: Mapping[str, Any]) -> bool:
+    """Take the folder of ``path``, a file that says which work the folder belongs to.
+
+    Arguments
+    ---------
+    path: the file of the identity, inside the folder.
+    identity: what must be the same for earlier work to be continued; must be representable as JSON.
+
+    Returns True if the folder holds earlier work with the same identity. Raises ValueError if it holds
+    anything else, and leaves it as it is.
+    """
     folder, wanted = path.parent, json.loads(json.dumps(dict(identity)))
     if folder.is_dir() and any(not files.is_part(entry.name) for entry in folder.iterdir()):
         earlier = _read(path)
@@ -30,19 +39,21 @@ def claim(path: Path, identity: Mapping[str, Any]) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"the folder {folder} cannot be made ({error.strerror}): name another") from None
+        raise ValueError(f"the folder {folder} cannot be made ({error.strerror}): name another folder") from None
     files.check_folder(folder)
     files.write(path, json.dumps(wanted, indent=1) + "\n")
     return False
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Read the identity of a folder; ValueError if there is none."""
     try:
-        earlier = json.loads(read_plain(path, _MOST))
+        earlier = json.loads(read_plain(path, _MOST_BYTES))
         if isinstance(earlier, dict):
             return earlier
     except (OSError, ValueError, RecursionError, RunError):
         pass
     raise ValueError(
-        f"the folder {path.parent} holds other files, and no {path.name} that could go on: name a new or empty folder"
+        f"the folder {path.parent} holds other files, but no readable {path.name} of earlier work to continue: name a "
+        "new or empty folder"
     )

@@ -1,0 +1,163 @@
+"""The figures of a ridge study: the curves of the paper, the curves of other measures, and the open choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from zerothresh.api.plot import COLOURS
+from zerothresh.comparison.summary import Estimate, median
+from zerothresh.reports.figures import AXES, DASHES, SMALLEST, Drawn, dress, forest_plot, saved
+from zerothresh.reproduce.ridge.protocol import Panel
+from zerothresh.reproduce.ridge.study import Measures, Study
+
+_POINTS = 120  # at which a curve is evaluated
+
+# The measures that are drawn; each is also the end of the figure's file name.
+GAP, OWN, RIGHT = "", "-own", "-right"
+_MEASURES = {GAP: "F minus its optimum", OWN: "the own-support error", RIGHT: "the share of runs on the best support"}
+_LABELS = {GAP: r"$F(\theta) - F^*$", OWN: "own-support error / $(F(0)-F^*)$", RIGHT: "runs on the best support"}
+_CAPTIONS = {
+    GAP: "F - F* as in the paper: the mean over the runs, with a band of one standard deviation.",
+    OWN: "The own-support error, F minus its minimum on the current support, as a share of F(0) - F*: median and "
+    "quartiles over the fresh runs.",
+    RIGHT: "The share of fresh runs whose current support is the best one.",
+}
+
+
+def figures(study: Study) -> list[Drawn]:
+    """Return all figures of a study."""
+    drawn = []
+    experiment = study.experiment
+    ridge = experiment.name == "ridge"
+    ks = sorted({panel.k for panel in experiment.panels})
+    for k in ks if ridge else [0]:  # the paper has one figure per k for synthetic data, and one in all for real data
+        panels = [panel for panel in experiment.panels if not ridge or panel.k == k]
+        name = f"{experiment.name}-k{k}" if ridge else experiment.name
+        title = f"{experiment.title}, k = {k}" if ridge else experiment.title
+        drawn += [_curves(study, panels, name, title, kind) for kind in (GAP, OWN, RIGHT)]
+    if any(result.race.entry.switch and result.judged for result in study.results):
+        drawn.append(_switches(study))
+    return drawn
+
+
+def colours(study: Study) -> dict[str, str]:
+    """Return a colour for each method, the same in all figures and tables."""
+    return {label: COLOURS[place % len(COLOURS)] for place, label in enumerate(study.labels())}
+
+
+# Curves.
+
+
+def _curves(study: Study, panels: Sequence[Panel], name: str, title: str, kind: str) -> Drawn:
+    """Draw a measure against #IZO above and #NHT below, one column per panel; side by side if there is one panel."""
+    from matplotlib.figure import Figure
+
+    single = len(panels) == 1
+    figure = Figure(figsize=(9.3, 3.9) if single else (3.1 * len(panels), 6.0), layout="constrained")
+    axes = figure.subplots(*((1, 2) if single else (2, len(panels))), sharey=True, squeeze=False)
+    axes = axes.T if single else axes
+    ends, drawn = list[str](), list[Measures]()
+    handles: dict[str, Any] = {}
+    for column, panel in enumerate(panels):
+        curves = _drawable(study, panel, fresh=kind != GAP)
+        for row, counter in enumerate(AXES):
+            axis = axes[row, column]
+            for place, (label, measures) in enumerate(curves.items()):
+                style = {"color": colours(study)[label], "linestyle": DASHES[place % len(DASHES)]}
+                handles[label] = _draw(axis, measures, counter, kind, style)
+            dress(axis, counter, "" if column and not single else _LABELS[kind])
+            if kind != RIGHT:
+                axis.set_yscale("log")
+            if row == 0 or single:
+                axis.set_title(str(panel), fontsize="medium")
+        drawn += curves.values()
+        ends.append(f"{panel}: " + ", ".join(f"{label} {_end(m, kind)}" for label, m in curves.items()))
+    _limit(axes, drawn, kind)
+    left_out = sum(int(measures.diverged.sum()) for measures in drawn)
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=4, frameon=False, fontsize="small")
+    against = "#IZO and #NHT, side by side" if single else "#IZO (above) and #NHT (below)"
+    alt = f"Curves of {_MEASURES[kind]} against {against}. At the end, {'; '.join(ends)}."
+    caption = _CAPTIONS[kind] + (f" Runs that diverged are left out: {left_out}." if left_out else "")
+    return Drawn(name + kind, f"{title}: {_MEASURES[kind]}", alt, caption, *saved(figure), wide=not single)
+
+
+def _drawable(study: Study, panel: Panel, fresh: bool) -> dict[str, Measures]:
+    """Return the measures of the methods with at least one run that did not diverge."""
+    found = {label: study.measures(label, panel, fresh=fresh) for label in study.labels()}
+    return {label: m for label, m in found.items() if m is not None and not m.diverged.all()}
+
+
+def _draw(axis: Any, measures: Measures, counter: str, kind: str, style: Mapping[str, Any]) -> Any:
+    """Draw a curve with its band, and return the line."""
+    histories = []
+    for place in np.flatnonzero(~measures.diverged).tolist():
+        trace = measures.runs[place].trace
+        if kind == GAP:
+            y = trace.fun - measures.best[place]
+        else:
+            y = trace.own / measures.start[place] if kind == OWN else measures.on_best_support(place)
+        histories.append((getattr(trace, counter), y))
+    first, last = max(x[0] for x, _ in histories), min(x[-1] for x, _ in histories)
+    at = np.unique(np.linspace(first, max(first, last), _POINTS).round())
+    values = np.array([y[np.searchsorted(x, at, side="right") - 1] for x, y in histories])
+    if kind == OWN:
+        low, middle, high = np.percentile(values, [25, 50, 75], axis=0)
+    else:
+        middle, deviation = values.mean(axis=0), values.std(axis=0)
+        low, high = middle - deviation, middle + deviation
+    if kind != RIGHT:  # a band around a share of runs would say nothing
+        low, middle, high = (np.maximum(part, SMALLEST) for part in (low, middle, high))
+        axis.fill_between(at, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    (line,) = axis.plot(at, middle, linewidth=1.5, **style)
+    return line
+
+
+def _end(measures: Measures, kind: str) -> str:
+    """Format the value at the end of a curve, for the alternative text."""
+    if kind == RIGHT:
+        return f"{measures.right.mean():.0%}"
+    return f"{np.median(measures.relative) if kind == OWN else measures.gap.mean():.1e}"
+
+
+def _limit(axes: Any, drawn: Sequence[Measures], kind: str) -> None:
+    """Fit the y axis to the curves, not to overshoots at the start, nor to bands that reach 0."""
+    if kind == RIGHT:
+        axes[0, 0].set_ylim(0, 1)  # all axes share it
+        return
+    lines = [line.get_ydata() for axis in axes.flat for line in axis.get_lines()]
+    if lines:
+        top = 3.0 if kind == OWN else 3 * max(float(measures.start.max()) for measures in drawn)
+        below, above = axes[0, 0].get_ylim()
+        lowest = min(float(np.min(line)) for line in lines) / 10
+        axes[0, 0].set_ylim(max(below, lowest), min(above, top))
+
+
+# The open choices.
+
+
+def _switches(study: Study) -> Drawn:
+    """Draw the own-support error of each entry with a switch, beside that of the same entry without it."""
+    rows: dict[str, tuple[str, Estimate]] = {}
+    for result in study.results:
+        entry = result.race.entry
+        few_directions = not entry.switch and entry.panel not in study.experiment.panels
+        if not result.judged or not (entry.switch or few_directions):
+            continue
+        if entry.switch and (base := study.measures(entry.label, entry.panel)) is not None:
+            rows[f"{entry.label}, {entry.panel}"] = entry.label, median(base.relative)
+        rows[f"{entry.name}, {entry.panel}"] = entry.label, median(result.measures(fresh=True).relative)
+    order = study.labels()
+    names = sorted(rows, key=lambda name: (-order.index(rows[name][0]), -rows[name][1].value))
+    marks = [(name, [(rows[name][1], colours(study)[rows[name][0]])]) for name in names]
+    label = "own-support error at the end / $(F(0)-F^*)$: median, 95 % interval"
+    figure = forest_plot(marks, label, log=True, bar=None)
+    alt = "Medians of the own-support error: " + "; ".join(f"{name} {rows[name][1].value:.1e}" for name in names) + "."
+    caption = (
+        "The own-support error at the end for the choices that the paper leaves open, and for few directions: fresh "
+        "runs, with a learning rate chosen for each entry."
+    )
+    title = f"{study.experiment.title}: the open choices"
+    return Drawn(f"{study.experiment.name}-switches", title, alt, caption, *saved(figure), wide=True)
