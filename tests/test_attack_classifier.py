@@ -61,7 +61,7 @@ def test_an_estimator_without_probabilities_is_taken():
 
 def test_a_file_that_is_no_net_is_refused(tmp_path):
     (tmp_path / "net.onnx").write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="no net that onnxruntime can read"):
+    with pytest.raises(ValueError, match="is not a net that onnxruntime can read"):
         wrap(tmp_path / "net.onnx")
 
 
@@ -75,7 +75,7 @@ def test_a_net_of_a_fixed_batch_is_given_whole_batches():
         return [feed["images"].reshape(8, -1)[:, :4]]
 
     net = object.__new__(OnnxNet)
-    net.wanted, net.given = np.float32, types.SimpleNamespace(name="images", shape=[8, 6, 5, 3])
+    net.dtype, net.input = np.float32, types.SimpleNamespace(name="images", shape=[8, 6, 5, 3])
     net.session = types.SimpleNamespace(run=run)
     x = images(11)
     made = Classifier(net, bounds=(-0.5, 0.5), batch=8)
@@ -161,7 +161,7 @@ def test_the_attack_of_art_gives_attacked_images(monkeypatch):
     assert attack.found.queries == model.seen <= 400
     assert np.array_equal(attack.generate(x), attacked)  # the classifier's own answers are the labels here
     sys.modules.pop("zerothresh.attack.art_attack", None)
-    with pytest.raises(AttributeError, match="has no 'Attack'"):
+    with pytest.raises(AttributeError, match="has no attribute 'Attack'"):
         zt.attack.Attack
 
 

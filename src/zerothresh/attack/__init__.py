@@ -12,9 +12,9 @@ __all__ = ["Attacked", "Classifier", "FewPixel", "Universal", "digits", "univers
 
 
 def __getattr__(name: str) -> Any:
-    """`ZeroThreshAttack`, which needs the Adversarial Robustness Toolbox, is made when it is asked for."""
+    """Import `ZeroThreshAttack` when it is asked for, because it needs the Adversarial Robustness Toolbox."""
     if name == "ZeroThreshAttack":
         from zerothresh.attack.art_attack import ZeroThreshAttack
 
         return ZeroThreshAttack
-    raise AttributeError(f"zerothresh.attack has no {name!r}")
+    raise AttributeError(f"module 'zerothresh.attack' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The attack as the Adversarial Robustness Toolbox knows attacks, for use in its own evaluations."""
+"""The attack as an `EvasionAttack` of the Adversarial Robustness Toolbox (ART)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ try:
 
     Base, _requirements = EvasionAttack, (BaseEstimator, ClassifierMixin)
 except ImportError:
-    pass  # said when an attack is made
+    pass  # the error is raised when an attack is made
 
 
 class ZeroThreshAttack(Base):  # type: ignore[misc]  # ART has no types
-    """One sparse perturbation for all images that are given to ``generate``, from the scores alone.
+    """One sparse perturbation for all images that are given to ``generate``, from the classifier's scores alone.
 
     Arguments
     ---------
-    classifier: of ART, with ``clip_values``.
-    k: the most pixels (or channels) that are changed.
-    budget: the most images that the classifier is asked for, in each ``generate``.
+    classifier: an ART classifier with ``clip_values``.
+    k: the most pixels (or channels) that are changed; 20 by default.
+    budget: the most queries in each call of ``generate``; a query is one image. 6000 by default.
     granularity: "pixel" or "channel".
-    targeted: whether ``y`` are the classes that the images shall be taken for.
+    targeted: whether ``y`` are the classes that the images should be taken for.
     attack, seed: as in `zt.attack.universal`.
 
-    ``generate(x, y)`` gives the attacked images; ``found`` then says what the attack did. Without ``y`` the
-    classifier's own answers are taken as the true classes, which costs n queries more, as in other attacks of ART.
+    ``generate(x, y)`` returns the attacked images; ``found`` is then the `Attacked` of `zt.attack.universal`. Without
+    ``y`` the classifier's own predictions are taken as the true classes, which costs n more queries, as in other
+    attacks of ART.
     """
 
     attack_params = (*getattr(Base, "attack_params", ()), "k", "budget", "granularity", "targeted", "attack", "seed")
@@ -52,8 +53,7 @@ class ZeroThreshAttack(Base):  # type: ignore[misc]  # ART has no types
     ) -> None:
         if Base is object:
             raise ImportError(
-                "ZeroThreshAttack is an attack of the Adversarial Robustness Toolbox: pip install "
-                "adversarial-robustness-toolbox"
+                "ZeroThreshAttack needs the Adversarial Robustness Toolbox: pip install adversarial-robustness-toolbox"
             )
         super().__init__(estimator=classifier)
         self.k, self.budget, self.granularity = k, budget, granularity
@@ -63,17 +63,28 @@ class ZeroThreshAttack(Base):  # type: ignore[misc]  # ART has no types
         self._check_params()
 
     def generate(self, x: Any, y: Any = None, **kwargs: Any) -> Any:
-        """The attacked images, in the layout and the value range of ``x``."""
-        own = np.argmax(self.estimator.predict(x), axis=1) if y is None or self.targeted else None
+        """Attack images.
+
+        Arguments
+        ---------
+        x: images of shape (n, ...).
+        y: classes of shape (n,), (n, 1) or one-hot of shape (n, classes); None for the classifier's predictions.
+        kwargs: ignored, as ART passes arguments of other attacks.
+
+        Returns
+        -------
+        The attacked images, in the layout, value range and dtype of ``x``.
+        """
+        predicted = np.argmax(self.estimator.predict(x), axis=1) if y is None or self.targeted else None
         if self.targeted and y is None:
-            raise ValueError("a targeted attack needs y, the classes that the images shall be taken for")
+            raise ValueError("a targeted attack needs y, the classes that the images should be taken for")
         given = None if y is None else np.asarray(y)
         if given is not None and given.ndim == 2:
             given = given[:, 0] if given.shape[1] == 1 else given.argmax(axis=1)
         self.found = universal(
             self.estimator,
             x,
-            given if own is None else own,
+            given if predicted is None else predicted,
             k=self.k,
             budget=self.budget,
             granularity=self.granularity,

@@ -1,4 +1,4 @@
-"""The embedded default: scikit-learn's digits and a small net that is trained on them in seconds."""
+"""The model that `zerothresh attack` attacks by default: a small net for scikit-learn's digits, trained in seconds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from numpy.typing import NDArray
 from zerothresh.attack.adapters import from_sklearn
 from zerothresh.attack.classifier import Classifier
 
-TRAINED = 1297  # of the 1,797 digits; the last 500, by other writers, are there to be attacked
+TRAINING_IMAGES = 1297  # of the 1,797 digits; the last 500, by other writers, are left to be attacked
+_EPOCHS = 60  # enough for this net, although scikit-learn warns that it has not converged
 
 
 def digits(digit: int | None = None, *, seed: int = 0) -> tuple[Classifier, NDArray[np.float64], NDArray[np.int64]]:
-    """A classifier of digits, and the images (8 x 8, values 0 to 16) and labels that it was not trained on.
+    """Train a classifier of handwritten digits, and load images that it was not trained on.
 
     Arguments
     ---------
-    digit: only the images of this digit; None: all 500.
-    seed: of the training.
+    digit: only the images of this digit, 0 to 9; None for all 500.
+    seed: the seed of the training, 0 by default.
+
+    Returns
+    -------
+    The classifier, images of shape (n, 8, 8) with values from 0 to 16, and labels of shape (n,).
 
     >>> classifier, images, labels = digits(3)
     >>> images.shape[1:], classifier.bounds, set(labels.tolist())
@@ -32,10 +37,10 @@ def digits(digit: int | None = None, *, seed: int = 0) -> tuple[Classifier, NDAr
     except ImportError:
         raise ImportError("the digits come with scikit-learn: pip install 'zerothresh[attack]'") from None
     table = load_digits()
-    net: Any = MLPClassifier((64,), max_iter=60, random_state=seed)
+    net: Any = MLPClassifier((64,), max_iter=_EPOCHS, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it stops after 60 epochs, which is enough
-        net.fit(table.data[:TRAINED], table.target[:TRAINED])
-    images, labels = table.images[TRAINED:], table.target[TRAINED:].astype(np.int64)
+        warnings.simplefilter("ignore")
+        net.fit(table.data[:TRAINING_IMAGES], table.target[:TRAINING_IMAGES])
+    images, labels = table.images[TRAINING_IMAGES:], table.target[TRAINING_IMAGES:].astype(np.int64)
     chosen = slice(None) if digit is None else labels == digit
     return from_sklearn(net, bounds=(0.0, 16.0)), images[chosen], labels[chosen]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.attack.predictions import AttackStopped, Predictions, PredictionProblem, predict_all
+from zerothresh.attack.predictions import AttackStopped, PredictionProblem, Predictions, predict_all
 from zerothresh.attack.universal_problem import Universal
 from zerothresh.basics import check
 from zerothresh.runs.identity import digest
