@@ -1,4 +1,4 @@
-"""The first look: noise, length, kinks and plateaus are told apart, in any unit, for a few calls."""
+"""The diagnosis tells noise, natural length, kinks and plateaus apart, in any unit, with a few calls."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 import zerothresh as zt
 from zerothresh.constraint.threshold import Constraint, HardThreshold
 from zerothresh.methods.auto.diagnosis import diagnose, ecnoise
-from zerothresh.methods.program.context import Context, Setting
+from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.plan import Plan
+from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import key_of
 
 D = 8
@@ -28,14 +28,16 @@ seeds = pytest.mark.parametrize("seed", range(4))
 
 
 def diagnosed(f, *, seed=0, x0=None, n=1, budget=10_000, **constraint):
-    """What a look finds, what it says in the user's unit of values, and the points that it asked for."""
+    """Run a diagnosis; returns it, the unit of the context's values, and the points that were asked for."""
     theta, constraint = np.zeros(D) if x0 is None else x0, Constraint(D, 2, **constraint)
-    context = Context(Setting(theta, n, key_of(seed), constraint, budget))
+    method, key = zt.methods.Auto(), key_of(seed)
+    task = Task(theta, n, method, zt.Estimator(), constraint, budget, reserve=0, seed=seed, key=key, chosen=False)
+    context = Context(task)
     asks, points = diagnose(context), []
     with np.errstate(all="ignore"):
         probes = next(asks)
         while True:
-            plan = Plan(probes, zt.Estimator(), D, key=key_of(seed), round=context.round, box=constraint.box)
+            plan = task.plan(probes, context.round)
             points += list(plan.points())
             context.enter(HardThreshold(constraint), len(points))
             try:
@@ -44,7 +46,7 @@ def diagnosed(f, *, seed=0, x0=None, n=1, budget=10_000, **constraint):
                 return end.value, context.unit, np.array(points)
 
 
-# The noise by differences.
+# ECnoise: the noise from differences of high order.
 
 
 def estimates(points, sd=0.01, repeats=300, bend=1e-3):
@@ -55,14 +57,14 @@ def estimates(points, sd=0.01, repeats=300, bend=1e-3):
 
 @pytest.mark.parametrize("points", [7, 9, 15])
 def test_ecnoise_recovers_the_standard_deviation_of_noise(points):
-    """Of 300 estimates nine in ten are within a factor of 2 (3 at 7 points), and the middle one within 15 % (4 sigma)."""
+    """Nine of ten estimates are within a factor of 2 (3 with 7 points), and the median within 15 % (4 sigma)."""
     found = estimates(points) / 0.01
     factor = 3 if points == 7 else 2
     assert np.mean((found > 1 / factor) & (found < factor)) > 0.9
     assert abs(np.median(found) - 1) < 0.15
 
 
-def test_ecnoise_sees_through_a_smooth_function_and_finds_its_rounding():
+def test_ecnoise_ignores_a_smooth_function_and_finds_its_rounding():
     t = 1e-3 * np.arange(9)
     assert ecnoise(np.exp(t)) < 1e-14
     assert 1e-9 < ecnoise(np.exp(t).astype(np.float32).astype(float)) < 1e-6
@@ -95,10 +97,10 @@ def test_four_calls_are_enough_for_a_smooth_function_without_noise(f, seed):
 @smooth
 @seeds
 @pytest.mark.parametrize("c", [1e-6, 1e-3, 1e3, 1e6])
-def test_the_length_goes_with_the_unit_of_the_coordinates(f, seed, c):
-    """f(c x) has the length of f over c, up to a factor of 30, for c over twelve orders of magnitude."""
+def test_the_length_scales_with_the_unit_of_the_coordinates(f, seed, c):
+    """The length of f(c x) is that of f divided by c, up to a factor of 30, over twelve orders of magnitude of c."""
     if c == 1e6 and f in (SMOOTH["exponential"], SMOOTH["Poisson"]):
-        c = 1e3  # beyond that its values leave the floating-point numbers on the way
+        c = 1e3  # beyond that the values overflow on the way
     plain, _, _ = diagnosed(f, seed=seed)
     diagnosis, _, points = diagnosed(lambda x: f(c * x), seed=seed)
     assert 1 / 30 < diagnosis.length * c / plain.length < 30
@@ -111,7 +113,7 @@ def test_the_length_goes_with_the_unit_of_the_coordinates(f, seed, c):
 @smooth
 @seeds
 @pytest.mark.parametrize(("a", "b"), [(1e-6, 0.0), (1e6, 0.0), (1.0, 100.0), (1e6, -3e7)])
-def test_the_length_does_not_go_with_the_unit_of_the_values(f, seed, a, b):
+def test_the_length_does_not_depend_on_the_unit_of_the_values(f, seed, a, b):
     plain, unit, _ = diagnosed(f, seed=seed)
     diagnosis, other, points = diagnosed(lambda x: a * f(x) + b, seed=seed)
     assert 1 / 30 < diagnosis.length / plain.length < 30
@@ -124,7 +126,7 @@ def test_the_length_does_not_go_with_the_unit_of_the_values(f, seed, a, b):
 
 @smooth
 @seeds
-def test_the_step_of_a_difference_gives_slopes_to_a_thousandth(f, seed):
+def test_the_difference_step_gives_slopes_with_an_error_below_a_thousandth(f, seed):
     diagnosis, _, _ = diagnosed(f, seed=seed)
     slopes = [(f(diagnosis.mu * e) - f(np.zeros(D))) / diagnosis.mu for e in np.eye(D)]
     true = [(f(1e-5 * e) - f(-1e-5 * e)) / 2e-5 for e in np.eye(D)]
@@ -136,19 +138,19 @@ def test_the_step_of_a_difference_gives_slopes_to_a_thousandth(f, seed):
 
 @seeds
 @pytest.mark.parametrize("sd", [1e-3, 0.01, 1.0])
-def test_random_values_are_recognised_and_their_spread_is_found(seed, sd):
-    """To a factor of 3: the spread of a dozen values is known to 20 %, and this is 5 sigma."""
+def test_random_values_are_recognised_and_their_standard_deviation_is_found(seed, sd):
+    """Up to a factor of 3: a dozen values give the standard deviation to about 20 %, so this is 5 sigma."""
     rng = np.random.default_rng(seed)
     diagnosis, unit, _ = diagnosed(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)
     assert diagnosis.random
     assert diagnosis.central
     assert 1 / 3 < diagnosis.noise * unit / sd < 3
-    assert sd == 1.0 or diagnosis.mu * np.linalg.norm(2 * W) > sd  # differences are above the noise
+    assert sd == 1.0 or diagnosis.mu * np.linalg.norm(2 * W) > sd  # differences stand out of the noise
 
 
 @pytest.mark.parametrize("sd", [1e-6, 1e-5, 3e-5, 1e-4])
-def test_weak_noise_is_missed_seldom(sd):
-    """Noise of 1e-7 to 1e-5 of the values, about as large as the curvature that a glance sees: 6 of 100 at most."""
+def test_weak_noise_is_rarely_missed(sd):
+    """Noise of 1e-7 to 1e-5 of the values is about as large as the curvature in the quick check: 6 of 100 at most."""
     rng, missed = np.random.default_rng(1), 0
     for seed in range(100):
         diagnosis, _, _ = diagnosed(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)
@@ -157,9 +159,11 @@ def test_weak_noise_is_missed_seldom(sd):
 
 
 @seeds
-def test_noise_that_grows_from_the_start_is_recognised(seed):
+def test_noise_that_is_zero_at_the_start_and_grows_from_there_is_recognised(seed):
     rng = np.random.default_rng(seed)
-    diagnosis, _, _ = diagnosed(lambda x: SMOOTH["quadratic"](x) + 0.01 * np.linalg.norm(x) * rng.standard_normal(), seed=seed)
+    diagnosis, _, _ = diagnosed(
+        lambda x: SMOOTH["quadratic"](x) + 0.01 * np.linalg.norm(x) * rng.standard_normal(), seed=seed
+    )
     assert diagnosis.random
 
 
@@ -186,8 +190,8 @@ def single(x):
     [(single, 1e-6), *((rounded(decimals), 10.0**-decimals) for decimals in (1, 2, 3, 4, 6))],
     ids=["single precision", *(f"{decimals} decimals" for decimals in (1, 2, 3, 4, 6))],
 )
-def test_values_of_few_digits_are_not_taken_for_exact_ones(f, unit, seed):
-    """A difference step must be so long that the rounding of values is a fifth of the change, or less."""
+def test_rounded_values_are_not_mistaken_for_exact_ones(f, unit, seed):
+    """The difference step must be so long that rounding is at most a fifth of the change."""
     diagnosis, _, _ = diagnosed(f, seed=seed)
     assert not diagnosis.random
     assert diagnosis.mu * np.linalg.norm(2 * W) / np.sqrt(D) > 5 * unit or diagnosis.mu >= 0.1 * diagnosis.length
@@ -208,7 +212,7 @@ def test_a_kink_at_the_start_is_recognised(seed, slope, c):
 
 
 @seeds
-def test_a_kink_elsewhere_is_none_at_the_start(seed):
+def test_a_kink_elsewhere_is_not_reported_as_one_at_the_start(seed):
     diagnosis, _, _ = diagnosed(lambda x: abs(float(W @ (x - W))), seed=seed)
     assert not diagnosis.kink
     assert not diagnosis.random
@@ -217,7 +221,7 @@ def test_a_kink_elsewhere_is_none_at_the_start(seed):
 
 
 @seeds
-def test_a_linear_function_has_a_plain_length_and_step(seed):
+def test_a_linear_function_has_a_moderate_length_and_step(seed):
     diagnosis, _, _ = diagnosed(lambda x: float(W @ x) + 2, seed=seed)
     assert not diagnosis.kink
     assert not diagnosis.random
@@ -238,7 +242,7 @@ def test_a_plateau_is_recognised(seed, value):
 
 @seeds
 @pytest.mark.parametrize("edge", [0.0, 0.3, 1.0])
-def test_a_jump_is_not_taken_for_a_curvature(seed, edge):
+def test_a_jump_is_not_mistaken_for_curvature(seed, edge):
     diagnosis, _, _ = diagnosed(lambda x: float(W @ x > edge), seed=seed)
     assert diagnosis.rough
     assert diagnosis.mu > 1e-3
@@ -249,7 +253,7 @@ def test_a_jump_is_not_taken_for_a_curvature(seed, edge):
 
 @seeds
 @pytest.mark.parametrize("budget", [4, 10, 40, 99])
-def test_a_small_budget_is_kept(seed, budget):
+def test_a_small_budget_is_not_exceeded(seed, budget):
     rng = np.random.default_rng(seed)
     for f in (lambda x: rng.standard_normal(), lambda x: 3.0, lambda x: float(np.abs(x).sum())):
         _, _, points = diagnosed(f, seed=seed, budget=budget)
@@ -257,7 +261,7 @@ def test_a_small_budget_is_kept(seed, budget):
 
 
 @seeds
-def test_pure_noise_is_recognised_at_a_bounded_price(seed):
+def test_pure_noise_is_recognised_with_a_bounded_number_of_calls(seed):
     rng = np.random.default_rng(seed)
     diagnosis, _, points = diagnosed(lambda x: rng.standard_normal(), seed=seed)
     assert diagnosis.random
@@ -274,7 +278,7 @@ def test_no_point_leaves_the_box_or_moves_an_excluded_coordinate(f):
 
 
 @pytest.mark.parametrize("value", [1e308, -1e308, 1e-308, 5e-324])
-def test_any_values_whatever_give_a_finite_look(value):
+def test_extreme_values_give_a_finite_diagnosis(value):
     rng = np.random.default_rng(0)
     for f in (lambda x: value, lambda x: value if x.any() else 1.0, lambda x: value * rng.random()):
         diagnosis, _, _ = diagnosed(f)
