@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import zerothresh as zt
-from zerothresh.runs.folder import read_words, run_name
+from zerothresh.runs.folder import read_description, run_name
 from zerothresh.runs.journal import ValueLine
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered
@@ -274,7 +274,7 @@ def arrived(folder: Path) -> int:
     if not (folder / "run.json").exists():
         return 0
     run_ = zt.runs.Run(folder, fsync="never")
-    run_._name = run_name(read_words(folder)["identity"])
+    run_._name = run_name(read_description(folder)["identity"])
     try:
         found = run_._newest(0)
     finally:

@@ -31,12 +31,12 @@ def export(
     """Write the trace and the best point of a run, as of its newest snapshot. Nothing is locked or changed."""
     with speaking():
         from zerothresh.basics.files import check_file, write
-        from zerothresh.runs.inspection import look
+        from zerothresh.runs.inspection import read_run
 
         with refusing():
             for path in filter(None, _targets(trace, best)):
                 check_file(path, overwrite=force)
-            seen = look(run)
+            seen = read_run(run)
             made: list[tuple[Path, str | bytes, str]] = []
             if trace is not None:
                 steps = seen.trace()

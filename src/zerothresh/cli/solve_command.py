@@ -64,10 +64,10 @@ def solve(
         from zerothresh.basics import check
         from zerothresh.cli import load, outcome, outputs
         from zerothresh.rounds.estimator import Estimator
-        from zerothresh.runs import FSYNC
+        from zerothresh.runs import FSYNC_MODES
 
         with refusing():
-            check.one_of("--fsync", fsync, FSYNC)
+            check.one_of("--fsync", fsync, FSYNC_MODES)
             if out is not None and out == trace:
                 raise BadInput(f"--out and --trace both name {out}: name two files")
             for path in filter(None, (out, trace)):

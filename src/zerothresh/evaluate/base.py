@@ -49,8 +49,6 @@ class Failure:
             text = ""
         return f"{type(self.error).__name__}: {text}" if text else type(self.error).__name__
 
-    words = summary
-
     @property
     def traceback(self) -> str:
         """The traceback of the error, as Python would print it."""

@@ -1,12 +1,12 @@
-"""Run folders: a run that is killed goes on where it stopped, and no value is paid for twice."""
+"""Run folders: a run that was killed continues where it stopped, and no value is paid for twice."""
 
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.folder import Recovered, Run, stored_budget, stored_seed
 from zerothresh.runs.identity import fingerprint, identity_of
-from zerothresh.runs.journal import FSYNC, FailureLine, ValueLine
+from zerothresh.runs.journal import FSYNC_MODES, FailureLine, ValueLine
 
 __all__ = [
-    "FSYNC",
+    "FSYNC_MODES",
     "FailureLine",
     "Recovered",
     "Run",

@@ -1,7 +1,7 @@
-"""What a run folder refuses."""
+"""The error that run folders raise."""
 
 from __future__ import annotations
 
 
 class RunError(ValueError):
-    """A run folder that cannot be used, with the reason."""
+    """A run folder cannot be used; the message gives the reason."""

@@ -1,4 +1,4 @@
-"""Which run a folder belongs to: what must not change when it goes on."""
+"""The identity of a run: the arguments that must not change when it is continued."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from zerothresh.runs.errors import RunError
 
 
 def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
-    """Method, parameters, seed, start and problem, in words that JSON can keep."""
+    """Return the identity of a run as a JSON object: method, parameters, seed, start, constraint and problem.
+
+    Args:
+        task: the task of the run.
+        problem: the `fingerprint` of the objective, or None if it is not known.
+    """
     constraint = task.constraint
     box = None if constraint.bounds is None else [constraint.bounds.low, constraint.bounds.high]
     return {
@@ -36,7 +41,10 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON: dataclasses by their fields, arrays by a digest of their bytes."""
+    """Convert a value to JSON: a dataclass becomes an object of its fields, and an array a digest of its bytes.
+
+    A value of any other type that JSON lacks becomes the name of its type.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
         return {"class": type(value).__name__, **fields}
@@ -54,17 +62,21 @@ def plain(value: Any) -> Any:
 
 
 def digest(array: Any) -> str:
-    """A short name for the bytes of an array."""
+    """Return a digest, 24 hexadecimal digits, of the type, shape and bytes of an array."""
     array = np.ascontiguousarray(array)
     head = f"{array.dtype.str}{array.shape}".encode()
     return hashlib.blake2b(head + array.tobytes(), digest_size=12).hexdigest()
 
 
 def fingerprint(fun: Any) -> str:
-    """What can be told of a problem without calling it.
+    """Identify an objective as far as possible without calling it.
 
-    A problem may say it itself, by an attribute or method ``fingerprint``. Else it is its name, and,
-    for an object, its arrays and numbers.
+    Args:
+        fun: the function or problem object.
+
+    Returns:
+        What the attribute or method ``fingerprint`` of the objective says, if it has one. Otherwise the name of a
+        function, or the type of an object followed by a digest of its arrays and numbers.
     """
     own = getattr(fun, "fingerprint", None)
     if own is not None:
@@ -82,11 +94,18 @@ def fingerprint(fun: Any) -> str:
     return f"{type(fun).__qualname__} {hashlib.blake2b(content, digest_size=8).hexdigest()}"
 
 
-_WORDS = {"start": "x0", "bounds": "bounds", "monitored": "with a monitor", "options": "hyper-parameter"}
+# How a message calls the entries of an identity whose keys are not the names of arguments.
+_ARGUMENTS = {"start": "x0", "options": "hyper-parameter"}
 
 
 def compare(folder: Any, stored: dict[str, Any], now: dict[str, Any]) -> None:
-    """Refuse a run that differs, with a sentence that names the difference."""
+    """Raise `RunError` with the first difference if two identities are not the same.
+
+    Args:
+        folder: the run folder, for the message.
+        stored: the identity in run.json.
+        now: the identity of the present run.
+    """
     for key, value in now.items():
         old = stored.get(key)
         if old == value:
@@ -94,11 +113,15 @@ def compare(folder: Any, stored: dict[str, Any], now: dict[str, Any]) -> None:
         if isinstance(old, dict) and isinstance(value, dict):
             for name in [*value, *(set(old) - set(value))]:
                 if old.get(name) != value.get(name):
-                    raise RunError(_sentence(folder, name, old.get(name), value.get(name)))
-        raise RunError(_sentence(folder, _WORDS.get(key, key), old, value))
+                    raise RunError(_difference(folder, name, old.get(name), value.get(name)))
+        raise RunError(_difference(folder, _ARGUMENTS.get(key, key), old, value))
 
 
-def _sentence(folder: Any, name: str, old: Any, new: Any) -> str:
-    hidden = name in ("x0", "bounds", "include", "exclude", "groups")  # kept as digests, which say nothing to a reader
-    what = f"another {name}" if hidden else f"{name} = {old!r}, not {new!r}"
-    return f"the run in {folder} was made with {what}: go on with the same arguments, or name another folder"
+def _difference(folder: Any, name: str, old: Any, new: Any) -> str:
+    """Describe a difference between the stored argument and the present one."""
+    hidden = name in ("x0", "bounds", "include", "exclude", "groups")  # stored as digests, which tell a reader nothing
+    if name == "monitored":
+        what = "a monitor" if old else "no monitor"
+    else:
+        what = f"another {name}" if hidden else f"{name} = {old!r}, not {new!r}"
+    return f"the run in {folder} was started with {what}: continue it with the same arguments, or name another folder"

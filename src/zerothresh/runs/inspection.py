@@ -1,4 +1,4 @@
-"""Looking into a run folder from outside: nothing is locked or changed, also while another process writes it."""
+"""Reading a run folder from outside: nothing is locked or changed, even while another process writes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from zerothresh.runs import snapshot
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.failures import Failures
-from zerothresh.runs.folder import read_words
+from zerothresh.runs.folder import read_description
 from zerothresh.runs.journal import FailureLine
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.lock import holder_of
@@ -27,38 +27,48 @@ from zerothresh.session.trace import Trace
 
 Array = NDArray[np.float64]
 
-_TRIES = 50  # a writer removes old files while they are read: then all is read again
-_LAST = 5  # failures that are told
-_OVER = ("BUDGET", "CONVERGED", "DIVERGED")  # ends that the same command does not take further
+_ATTEMPTS, _PAUSE = 50, 0.01  # a writer may remove files that are being read: read again after a pause in seconds
+_MOST_FAILURES = 5  # the number of latest failures that are reported
+_FINAL = ("BUDGET", "CONVERGED", "DIVERGED")  # after these, the same command does not continue the run
 
 
 @dataclass(frozen=True)
-class Diagnosis:
-    """The newest good snapshot of a run, and what the journal has beyond it."""
+class StoredRun:
+    """The newest valid snapshot of a run, and how much the journals hold beyond it.
+
+    Attributes:
+        folder: the run folder.
+        description: the content of run.json.
+        meta: the counts and numbers of the snapshot; None if there is no snapshot yet.
+        arrays: the arrays of the snapshot.
+        values: the number of values in the journals since the snapshot.
+        failed: the number of failed calls in the journals since the snapshot.
+        broken: for each snapshot that cannot be read, the reason.
+    """
 
     folder: Path
-    words: dict[str, Any]  # run.json
-    meta: dict[str, Any] | None  # of the snapshot; None: there is none yet
+    description: dict[str, Any]
+    meta: dict[str, Any] | None
     arrays: dict[str, NDArray[Any]]
-    values: int  # in the journal, since the snapshot
-    failed: int  # calls that failed, the same
-    broken: tuple[str, ...]  # snapshots that cannot be read, and why
+    values: int
+    failed: int
+    broken: tuple[str, ...]
 
     def best(self) -> Array:
-        """The best point whose F is known, else the iterate."""
+        """Return the best point whose F is known, shape (d,), or the last iterate if there is none."""
         if self.meta is None:
-            raise RunError(f"{self.folder} has no snapshot yet, so there is no point: go on with the run first")
+            raise RunError(f"{self.folder} has no snapshot yet, so there is no point: continue the run first")
         point = self.arrays.get("best_x", self.arrays.get("state.theta"))
-        d = self.words["identity"].get("d")
+        d = self.description["identity"].get("d")
         if point is None or point.shape != (d,) or point.dtype != np.float64 or not np.isfinite(point).all():
-            raise RunError(f"the snapshot in {self.folder} has no point of d = {d!r:.40} numbers: it is refused")
+            raise RunError(f"the snapshot in {self.folder} has no valid point of d = {d!r:.40} numbers: it is refused")
         return point
 
     def trace(self) -> Trace:
-        """The steps up to the snapshot."""
+        """Return the history of the run up to the snapshot."""
         trace = Trace()
-        kept = {} if self.meta is None else self.meta.get("trace")
-        rows, size, changes = (_count(self.folder, kept, name, 0) for name in ("rows", "bytes", "changes"))
+        counts = {} if self.meta is None else self.meta.get("trace")
+        rows, size, changes = (_count(self.folder, counts, name, 0) for name in ("rows", "bytes", "changes"))
         if not rows:
             return trace
         path = self.folder / "trace.csv"
@@ -71,13 +81,20 @@ class Diagnosis:
         except (ValueError, OverflowError, IndexError) as error:
             raise RunError(f"{path} is not what a run writes ({error})") from None
         if found != rows:
-            raise RunError(f"{path} has {found} of the {rows} rows that the snapshot speaks of: it is broken")
+            raise RunError(f"{path} has {found} rows, but the snapshot counts {rows}: the file is damaged")
         return trace
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A call that failed."""
+    """A call that failed.
+
+    Attributes:
+        time: when it failed, in ISO 8601 format.
+        component: the component that was called.
+        calls: the number of calls that were charged to the budget.
+        error: the error in one line.
+    """
 
     time: str
     component: int
@@ -87,67 +104,104 @@ class Fault:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a run folder tells."""
+    """The state and the progress of a run, as its folder shows them.
+
+    Attributes:
+        folder: the path of the run folder.
+        state: "new", "running", "ended", or "stopped" or "crashed", which the same command continues.
+        holder: the process that writes the folder at present; None if there is none.
+        status: the name of the `zerothresh.Status` of the latest end; None if the run has not ended in order.
+        message: the same in a sentence.
+        identity: the method, hyper-parameters, estimator, seed, d, n, k and problem of the run.
+        budget: the largest number of calls.
+        calls: the number of calls made, including those in the journals.
+        since_snapshot: the number of calls in the journals since the latest snapshot.
+        failed_calls: the number of calls that failed.
+        spent: the cost of the calls at the snapshot, in the user's currency; None if no cost was given.
+        best_fun: the lowest F known at the snapshot; None if F is not known at any point.
+        recent: a running mean of component values at the snapshot, for when F is not known.
+        steps: the number of steps at the snapshot.
+        nht: the number of hard thresholdings at the snapshot (#NHT).
+        support: the non-zero coordinates of the best point at the snapshot; None if there is no snapshot.
+        support_changes: the number of changes of the support up to the snapshot.
+        sessions: the number of sessions.
+        crashes: the number of sessions that did not end in order.
+        failures: the number of recorded failures.
+        last_failures: the latest of them.
+        speed: the calls per second in the latest session; None if it is not known.
+        seconds_left: the time that the rest of the budget takes at that speed; None if it is not known.
+        broken: for each snapshot that cannot be read, the reason.
+    """
 
     folder: str
-    state: str  # running, ended, stopped (goes on by the same command), crashed (the same), new
-    holder: str | None  # who writes it now
-    status: str | None  # of the latest end: a `zerothresh.Status` by name
-    message: str | None  # the same in a sentence
-    identity: dict[str, Any]  # method, hyper-parameters, estimator, seed, d, n, k, problem
+    state: str
+    holder: str | None
+    status: str | None
+    message: str | None
+    identity: dict[str, Any]
     budget: int
-    calls: int  # made, those in the journal too
-    since_snapshot: int  # those in the journal
+    calls: int
+    since_snapshot: int
     failed_calls: int
-    spent: float | None  # in the user's currency, at the snapshot; None if no cost was given
+    spent: float | None
     best_fun: float | None
-    recent: float | None  # a running mean of component values, for when no F is known
-    steps: int  # at the snapshot, as all that follow
+    recent: float | None
+    steps: int
     nht: int
-    support: list[int] | None  # of the best point
+    support: list[int] | None
     support_changes: int
     sessions: int
-    crashes: int  # sessions that did not end in order
+    crashes: int
     failures: int
     last_failures: list[Fault]
-    speed: float | None  # calls a second, of the latest session
-    seconds_left: float | None  # for the calls that the budget still has, at that speed
+    speed: float | None
+    seconds_left: float | None
     broken: list[str]
 
 
-def look(folder: str | os.PathLike[str]) -> Diagnosis:
-    """Read the newest good snapshot and count what came after it."""
-    path = _folder(folder)
-    for _ in range(_TRIES):
+def read_run(folder: str | os.PathLike[str]) -> StoredRun:
+    """Read the newest valid snapshot of a run, and count the values and failures since.
+
+    Args:
+        folder: the run folder, which another process may be writing.
+
+    Returns:
+        A consistent view of the folder. Raises `RunError` if it is not a run folder, or if it cannot be read.
+    """
+    path = _run_folder(folder)
+    for _ in range(_ATTEMPTS):
         try:
             before = _names(path)
-            found = _look(path)
+            found = _read_once(path)
             if _names(path) == before:
                 return found
         except FileNotFoundError:
             pass
         except OSError as error:
             raise RunError(f"{path} cannot be read: {error.strerror}") from None
-        time.sleep(0.01)
-    raise RunError(f"{path} changed each time it was read: try again")
+        time.sleep(_PAUSE)
+    raise RunError(f"{path} changed during each of {_ATTEMPTS} attempts to read it: try again later")
 
 
-def _folder(folder: str | os.PathLike[str]) -> Path:
+def _run_folder(folder: str | os.PathLike[str]) -> Path:
+    """Check that a folder is a run folder."""
     path = Path(folder)
     if not path.exists():
-        raise RunError(f"there is no folder {path}: name the folder of a run")
+        raise RunError(f"the folder {path} does not exist: name the folder of a run")
     if not path.is_dir():
         raise RunError(f"{path} is not a folder: name the folder of a run")
-    read_words(path)
+    read_description(path)
     return path
 
 
 def _names(folder: Path) -> list[tuple[int, Path]]:
+    """List the snapshots and the journals of a run."""
     return numbered(folder, SNAPSHOT) + numbered(folder, JOURNAL)
 
 
-def _look(folder: Path) -> Diagnosis:
-    words = read_words(folder)
+def _read_once(folder: Path) -> StoredRun:
+    """Read the newest valid snapshot and the journals; another process may change them meanwhile."""
+    description = read_description(folder)
     meta: dict[str, Any] | None = None
     arrays: dict[str, NDArray[Any]] = {}
     base, broken = 0, []
@@ -155,7 +209,7 @@ def _look(folder: Path) -> Diagnosis:
         try:
             meta, arrays = snapshot.read(path)
             if meta.get("round") != number:
-                raise RunError(f"{path} is of round {meta.get('round')!r:.40}")
+                raise RunError(f"{path} belongs to round {meta.get('round')!r:.40}")
             base = number
             break
         except RunError as error:
@@ -174,71 +228,80 @@ def _look(folder: Path) -> Diagnosis:
                     failed += line.calls
                 else:
                     values += line.values.size
-        if torn:  # what follows a gap is not used
+        if torn:  # values after a gap are not used
             break
-    return Diagnosis(folder, words, meta, arrays, values, failed, tuple(broken))
+    return StoredRun(folder, description, meta, arrays, values, failed, tuple(broken))
 
 
 def inspect(folder: str | os.PathLike[str]) -> Inspection:
-    """State, spend, best value, sessions, failures and speed of a run.
+    """Report the state, the spending, the best value, the sessions, the failures and the speed of a run.
+
+    Args:
+        folder: the run folder, which another process may be writing.
+
+    Returns:
+        The report. Raises `RunError` if the folder is not a run folder, or if it cannot be read.
 
     >>> import tempfile
     >>> import zerothresh as zt
     >>> with tempfile.TemporaryDirectory() as run:
     ...     found = zt.minimize(lambda x: (x**2).sum(), 4, 2, budget=99, method=zt.FGZOHT(0.1), seed=0, run=run)
-    ...     told = inspect(run)
-    >>> told.state, told.status, told.calls == found.nfev, told.best_fun == found.fun
+    ...     report = inspect(run)
+    >>> report.state, report.status, report.calls == found.nfev, report.best_fun == found.fun
     ('ended', 'BUDGET', True, True)
     """
-    path = _folder(folder)
+    path = _run_folder(folder)
     try:
         holder, lines = _sessions(path)
         faults = Failures(path).read()
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}") from None
-    seen = look(path)
-    meta, budget = seen.meta or {}, int(seen.words["budget"])
+    stored = read_run(path)
+    meta, budget = stored.meta or {}, int(stored.description["budget"])
     state, status, message = _state(holder, lines)
     sessions = sum(line["event"] == "begin" for line in lines)
     ends = sum(one["event"] == "begin" and two["event"] == "end" for one, two in pairwise(lines))
     crashes = sessions - ends - (1 if state == "running" and lines and lines[-1]["event"] == "begin" else 0)
-    failed = _count(path, meta, "failed_calls", 0) + seen.failed
-    calls = _count(path, meta, "nfev", 0) + failed + seen.values
+    failed = _count(path, meta, "failed_calls", 0) + stored.failed
+    calls = _count(path, meta, "nfev", 0) + failed + stored.values
     speed = _speed(path, lines, calls, running=state == "running")
     left = None if not speed or state == "ended" else max(0, budget - calls) / speed
-    kept = meta.get("trace") if meta else {}
+    trace_counts = meta.get("trace") if meta else {}
     return Inspection(
         folder=str(path),
         state=state,
         holder=holder,
         status=status,
         message=message,
-        identity=seen.words["identity"],
+        identity=stored.description["identity"],
         budget=budget,
         calls=calls,
-        since_snapshot=seen.values + seen.failed,
+        since_snapshot=stored.values + stored.failed,
         failed_calls=failed,
         spent=_number(meta.get("spent")) or None,
         best_fun=_number(meta.get("best_fun")),
         recent=_number(meta.get("recent")),
         steps=_count(path, meta, "nit", 0),
         nht=_count(path, meta, "nht", 0),
-        support=None if seen.meta is None else np.flatnonzero(seen.best()).tolist(),
-        support_changes=max(0, _count(path, kept, "changes", 0)),
+        support=None if stored.meta is None else np.flatnonzero(stored.best()).tolist(),
+        support_changes=max(0, _count(path, trace_counts, "changes", 0)),
         sessions=sessions,
         crashes=crashes,
         failures=len(faults),
-        last_failures=[_fault(words) for words in faults[-_LAST:]],
+        last_failures=[_fault(record) for record in faults[-_MOST_FAILURES:]],
         speed=speed,
         seconds_left=left,
-        broken=list(seen.broken),
+        broken=list(stored.broken),
     )
 
 
 def _sessions(folder: Path) -> tuple[str | None, list[dict[str, Any]]]:
-    """Who writes the run, and its sessions, at one instant: else a run that has just ended looks like a crash."""
+    """Return the process that writes the run and the lines of its sessions, as they were at one instant.
+
+    Otherwise a run that ends between the two readings would look like a crash.
+    """
     holder = holder_of(folder)
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         lines = [line for line in Sessions(folder).read() if line.get("event") in ("begin", "end")]
         again = holder_of(folder)
         if again == holder:
@@ -248,7 +311,7 @@ def _sessions(folder: Path) -> tuple[str | None, list[dict[str, Any]]]:
 
 
 def _state(holder: str | None, lines: list[dict[str, Any]]) -> tuple[str, str | None, str | None]:
-    """State, status and message, from the lock and the latest line of the sessions."""
+    """Return the state, the status and the message that the lock and the latest line of the sessions imply."""
     if holder is not None:
         return "running", None, None
     if not lines:
@@ -256,30 +319,31 @@ def _state(holder: str | None, lines: list[dict[str, Any]]) -> tuple[str, str | 
     if lines[-1]["event"] == "begin":
         return "crashed", None, None
     status, message = (str(lines[-1].get(name) or "") for name in ("status", "message"))
-    return "ended" if status in _OVER else "stopped", status or None, message or None
+    return "ended" if status in _FINAL else "stopped", status or None, message or None
 
 
 def _speed(folder: Path, lines: list[dict[str, Any]], calls: int, *, running: bool) -> float | None:
-    """Calls a second in the latest session, if it is long enough to tell."""
+    """Return the calls per second in the latest session, or None if it is too short to tell."""
     begin = next((line for line in reversed(lines) if line["event"] == "begin"), None)
     if begin is None:
         return None
     first = _number(begin.get("nfev")) or 0.0
     if lines[-1]["event"] == "end":
         seconds, calls = _number(lines[-1].get("seconds")) or 0.0, int(_number(lines[-1].get("nfev")) or 0)
-        least = 0.0
+        shortest = 0.0
     else:
         try:
             since = datetime.fromisoformat(str(begin.get("time"))).timestamp()
         except (ValueError, OverflowError):
             return None
         until = time.time() if running else _last_written(folder)
-        seconds, least = until - since, 1.0  # times of day are kept in whole seconds
+        seconds, shortest = until - since, 1.0  # these times are stored in whole seconds
     made = calls - first
-    return made / seconds if seconds > least and made > 0 else None
+    return made / seconds if seconds > shortest and made > 0 else None
 
 
 def _last_written(folder: Path) -> float:
+    """Return the time at which a snapshot or a journal was last written."""
     times = [0.0]
     for _, path in _names(folder):
         try:
@@ -289,14 +353,15 @@ def _last_written(folder: Path) -> float:
     return max(times)
 
 
-def _fault(words: dict[str, Any]) -> Fault:
-    component, calls = (int(_number(words.get(name)) or 0) for name in ("component", "calls"))
-    return Fault(str(words.get("time"))[:40], component, calls, str(words.get("error"))[:1000])
+def _fault(record: dict[str, Any]) -> Fault:
+    """Convert a line of failures.jsonl, whose content is not trusted."""
+    component, calls = (int(_number(record.get(name)) or 0) for name in ("component", "calls"))
+    return Fault(str(record.get("time"))[:40], component, calls, str(record.get("error"))[:1000])
 
 
-def _count(folder: Path, words: Any, name: str, default: int) -> int:
-    """A whole number of a snapshot's meta data; what is not there is 0."""
-    value = words.get(name, default) if isinstance(words, dict) else None
+def _count(folder: Path, counts: Any, name: str, default: int) -> int:
+    """Return a whole number from the counts of a snapshot, which are not trusted, or the default."""
+    value = counts.get(name, default) if isinstance(counts, dict) else None
     if name == "changes" and value == -1:
         return -1  # no step yet
     if value is None and name == "journal_bytes":
@@ -307,5 +372,5 @@ def _count(folder: Path, words: Any, name: str, default: int) -> int:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, or None."""
+    """Return a value as a finite number, or None if it is none."""
     return float(value) if type(value) in (int, float) and abs(value) < math.inf else None

@@ -1,4 +1,4 @@
-"""The journal: every value as it arrives, a line with its own checksum, before the next one is asked for."""
+"""The journal: each value is written as it arrives, in a line with a checksum, before the next value is asked for."""
 
 from __future__ import annotations
 
@@ -23,36 +23,50 @@ from zerothresh.runs.paths import open_plain, read_plain
 
 Array = NDArray[np.float64]
 
-FSYNC = ("value", "batch", "never")
-_AHEAD, _MOST_AHEAD = 1 << 18, 1 << 23  # bytes of disk that are claimed ahead of need
-_LINE = 107  # bytes that a value takes at the most, in a line of its own
-_SHORT = 17  # bytes of a short line
-_LONG = 512  # bytes from which a line is written by the system: cheaper than touching fresh pages
-_NUMBER = 11  # bytes that it takes in a line of many
-_MANY = 1 << 20
-_LINES = 4096  # values that are under way at the most
-_MOST = 1 << 30  # bytes of a journal that are read at the most
-_PAUSE = 0.1  # seconds between two syncs of the batch policy
+FSYNC_MODES = ("value", "batch", "never")  # see `Journal`
+_AHEAD, _MOST_AHEAD = 1 << 18, 1 << 23  # bytes of disk space that are reserved beyond what is needed
+_LINE_BYTES = 107  # the largest length of a line with a single value
+_SHORT_BYTES = 17  # the length of a short line
+_LONG_BYTES = 512  # a line of at least this length is written by a system call: cheaper than touching fresh pages
+_NUMBER_BYTES = 11  # the space that a value takes in a line of many values
+_MANY_VALUES = 1 << 20  # space for at most this many values in long lines is reserved
+_SINGLE_VALUES = 4096  # space for at most this many values in lines of their own is reserved
+_MARGIN_BYTES = 4096  # reserved besides, for lines about failures
+_MOST_BYTES = 1 << 30  # a longer journal is refused
+_PAUSE = 0.1  # seconds between two syncs in the mode "batch"
 
-
-_UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # by file systems that cannot claim space
+_UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # errors of file systems that cannot reserve space
 _LITTLE = sys.byteorder == "little"
 _sync = getattr(os, "fdatasync", os.fsync)
 
 
 @dataclass(frozen=True)
 class ValueLine:
-    """Values of the rows start, start + 1, ... of a round."""
+    """Values that the journal holds for consecutive rows of a round.
+
+    Attributes:
+        round: the number of the round.
+        final: whether the round evaluates F at the result, rather than what the method asked for.
+        start: the first row.
+        values: the values of the rows start, start + 1, and so on.
+    """
 
     round: int
-    final: bool  # of F at the result, not of the method's own round
+    final: bool
     start: int
     values: Array
 
 
 @dataclass(frozen=True)
 class FailureLine:
-    """A call that failed, and how many calls it is charged as."""
+    """A failed call that the journal holds.
+
+    Attributes:
+        round: the number of the round.
+        start: the row that the call was for (the first one, if it was for several).
+        component: the component of that row.
+        calls: the number of calls that were charged to the budget.
+    """
 
     round: int
     start: int
@@ -61,19 +75,22 @@ class FailureLine:
 
 
 class Journal:
-    """Appends lines to a file whose space is claimed ahead.
+    """A file that lines are appended to, with disk space that is reserved in advance.
 
-    A line is a checksum and a JSON object: values from a row of a round on, or a failure. A value that
-    comes alone, in the row after the one before, is a short line: base64 of its eight bytes and of the
-    checksum of the chain so far. It costs half the time, and a black box mostly answers one value at a time.
+    A line is a checksum and a JSON object, which holds the values of consecutive rows of a round, or a failed call. A
+    single value that follows the row before it is written as a short line: the base64 code of its eight bytes and of
+    the checksum of the chain so far. Short lines take half the time, and most objectives return one value at a time.
 
-    The space for a round is claimed before the round is asked for: a full disk then stops the run
-    while no value is in hand, and never loses one that has been paid for. Bytes claimed and not yet
-    used are zeros, which the reader takes for the end.
+    The space for a round is reserved before the round is evaluated. So a full disk stops the run while no value is
+    pending, and never loses a value that has been paid for. Bytes that are reserved and not yet used are zeros, which
+    the reader takes for the end.
 
-    fsync: "value" waits for the disk after every value; "batch" has a second thread bring each batch
-    to the disk, at most a tenth of a second behind; "never" leaves it to the system. A process that is
-    killed loses nothing under any of them: they differ only in what a power cut can take.
+    Args:
+        path: the file, which is created if it does not exist.
+        fsync: one of ``FSYNC_MODES``. "value" waits for the disk after every value; "batch" lets a second thread write
+            to the disk, at most a tenth of a second behind; "never" leaves it to the operating system. A process that
+            is killed loses nothing in any mode: they differ only in what a power failure can destroy.
+        end: the length of the valid content, which new lines follow; what is behind it is cut off. 0 by default.
     """
 
     def __init__(self, path: Path, fsync: str, end: int = 0) -> None:
@@ -81,31 +98,36 @@ class Journal:
         self._fd = open_plain(path, os.O_RDWR | os.O_CREAT)
         self._end, self._claimed, self._margin = end, end, 0
         self._map: mmap.mmap | None = None
-        self._room = 0
-        self.trouble: OSError | None = None  # why no more should be asked for, though all so far is written
-        self._round, self._final, self._head = -1, False, b""  # what lines of one round have in common
-        self._next, self._chain = -1, 0  # the row that a short line would be for, and the checksum before it
-        os.ftruncate(self._fd, end)  # cut a torn tail before anything is appended
+        self._fast_limit = 0
+        self.trouble: OSError | None = None  # why no more values should be asked for, though none is lost
+        self._round, self._final, self._head = -1, False, b""  # what the lines of one round have in common
+        self._next, self._chain = (
+            -1,
+            0,
+        )  # the row that a short line would be for, and the checksum before it
+        os.ftruncate(self._fd, end)  # cut off an incomplete last line before anything is appended
         self._each = fsync == "value"
         self._syncer = Syncer(self._fd) if fsync == "batch" else None
 
     def mark(self) -> int:
-        """The length of what has been written; a reader can begin here."""
+        """Return the length of the content so far; the next line is a full one, so that a reader can begin there."""
         self._next = -1
         return self._end
 
     def claim(self, values: int) -> None:
-        """Make sure that the next values will fit onto the disk, each in a line of its own."""
-        self._margin = _LINE * min(values, _LINES) + _NUMBER * min(values, _MANY) + 4096
+        """Reserve disk space for the next ``values`` values. Raises ``OSError`` if the disk is full."""
+        single, many = min(values, _SINGLE_VALUES), min(values, _MANY_VALUES)
+        self._margin = _LINE_BYTES * single + _NUMBER_BYTES * many + _MARGIN_BYTES
         self.trouble = None
-        self._set_room()
+        self._set_fast_limit()
         self._claim()
 
     def _claim(self) -> None:
-        """Claim space on the disk, and map it: a line is then written without asking the system."""
+        """Reserve space on the disk and map it into memory, so that a line is written without a system call."""
         if self._end + self._margin <= self._claimed:
             return
-        # as much again as is there: few claims, however long the journal grows; on a disk that is nearly full, less
+        # Reserving as much again as is there makes reservations rare, however long the journal grows. On a disk that is
+        # nearly full, only what is needed is reserved.
         for ahead in (max(_AHEAD, min(self._end, _MOST_AHEAD)), 0):
             size = self._margin + ahead
             try:
@@ -113,26 +135,34 @@ class Journal:
                 break
             except (OSError, AttributeError) as error:
                 if not isinstance(error, OSError) or error.errno in _UNSUPPORTED:
-                    self._margin = 0  # space cannot be claimed here: lines are written the plain way
+                    self._margin = 0  # space cannot be reserved here: lines are written by system calls
                     return
                 if ahead == 0 or error.errno != errno.ENOSPC:
                     raise
         self._claimed = self._end + size
         self._unmap()
         self._map = mmap.mmap(self._fd, self._claimed)
-        self._set_room()
+        self._set_fast_limit()
 
-    def _set_room(self) -> None:
-        """Up to where a short line may begin that asks for nothing: no new claim, no wait for the disk."""
-        self._room = 0 if self._each else self._claimed - self._margin - _SHORT
+    def _set_fast_limit(self) -> None:
+        """Set the position up to which a short line needs no new reservation and no wait for the disk."""
+        self._fast_limit = 0 if self._each else self._claimed - self._margin - _SHORT_BYTES
 
     def _unmap(self) -> None:
+        """Close the memory map, if there is one."""
         if self._map is not None:
             self._map.close()
             self._map = None
 
     def values(self, round_: int, final: bool, start: int, values: Array) -> None:
-        """Write values down."""
+        """Append the values of consecutive rows of a round.
+
+        Args:
+            round_: the number of the round.
+            final: whether the round evaluates F at the result, rather than what the method asked for.
+            start: the first row.
+            values: the values of the rows start, start + 1, and so on.
+        """
         if not _LITTLE:
             values = values.astype("<f8")
         data = values.tobytes()
@@ -141,9 +171,9 @@ class Journal:
             self._next = start + 1
             line = b2a_base64(data + chain.to_bytes(4, "little"))
             begin = self._end
-            if begin < self._room and self._map is not None and (self._syncer is None or self._syncer.pending):
-                self._map[begin : begin + _SHORT] = line  # what `_append` does, without the asking: most lines go here
-                self._end = begin + _SHORT
+            if begin < self._fast_limit and self._map is not None and (self._syncer is None or self._syncer.pending):
+                self._map[begin : begin + _SHORT_BYTES] = line  # like `_append`, without its checks: the common case
+                self._end = begin + _SHORT_BYTES
             else:
                 self._append(line)
             return
@@ -154,15 +184,16 @@ class Journal:
         self._append(b"%08x %b\n" % (self._chain, body))
 
     def failure(self, round_: int, start: int, component: int, calls: int) -> None:
-        """Write down that a call failed, so that it stays counted."""
+        """Append a failed call, so that it stays counted; the arguments are those of `FailureLine`."""
         body = b'{"r":%d,"a":%d,"c":%d,"failed":%d}' % (round_, start, component, calls)
         self._next = -1
         self._append(b"%08x %b\n" % (crc32(body), body))
 
     def _append(self, line: bytes) -> None:
+        """Write a line, have it synced as the mode demands, and reserve space if little is left."""
         begin, size = self._end, len(line)
         end = begin + size
-        if size < _LONG and self._map is not None and end <= self._claimed:
+        if size < _LONG_BYTES and self._map is not None and end <= self._claimed:
             self._map[begin:end] = line
         else:
             done = 0
@@ -178,17 +209,17 @@ class Journal:
             elif syncer is not None:
                 syncer.request()
             if end + self._margin > self._claimed:
-                self._claim()  # a full disk is found out now that nothing is in hand
+                self._claim()  # a full disk is noticed now, while no value is pending
         except OSError as error:
-            self.trouble = error  # the line is there: it counts, and nothing more is asked for
+            self.trouble = error  # the line is written, so its values count; the caller asks for no more values
 
     def sync(self) -> None:
-        """Bring all to the disk, unless that is never done."""
+        """Wait until everything is on the disk, unless the mode is "never"."""
         if self._each or self._syncer is not None:
             _sync(self._fd)
 
     def close(self) -> None:
-        """Give back the claimed space, and bring all to the disk."""
+        """Release the reserved space, sync and close the file."""
         if self._syncer is not None:
             self._syncer.stop()
         self._unmap()
@@ -198,7 +229,11 @@ class Journal:
 
 
 class Syncer:
-    """A thread that brings a file to the disk whenever it is asked to, many requests at once."""
+    """A thread that syncs a file to the disk on request; requests that arrive meanwhile are served together.
+
+    Args:
+        fd: the descriptor of the file.
+    """
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -209,7 +244,7 @@ class Syncer:
         self._thread.start()
 
     def request(self) -> None:
-        """Bring what has been written to the disk, soon; raises what went wrong the last time."""
+        """Ask for a sync soon. Raises the ``OSError`` of the previous sync, if it failed."""
         if self._error is not None:
             raise self._error
         if not self.pending:
@@ -217,10 +252,11 @@ class Syncer:
             self._wanted.set()
 
     def _loop(self) -> None:
+        """Serve requests until the thread is stopped or a sync fails."""
         while True:
             self._wanted.wait()
             self._wanted.clear()
-            self.pending = False  # what is written from here on asks again
+            self.pending = False  # lines that are written from here on need another request
             if self._stopping.is_set():
                 return
             try:
@@ -231,18 +267,24 @@ class Syncer:
             self._stopping.wait(_PAUSE)
 
     def stop(self) -> None:
-        """End the thread."""
+        """Stop the thread, and wait for its end."""
         self._stopping.set()
         self._wanted.set()
         self._thread.join()
 
 
 def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int, bool]:
-    """The good lines of a journal from a byte on, where they end, and whether more than zeros follow.
+    """Read the valid lines of a journal up to the first incomplete or damaged one.
 
-    A torn or damaged line ends it. Short lines are put together.
+    Args:
+        path: the journal.
+        begin: the byte to begin at, 0 by default.
+
+    Returns:
+        The lines, with the values of short lines joined to the line before them; the byte where the valid lines end;
+        and whether anything but zeros follows there.
     """
-    data = read_plain(path, _MOST)
+    data = read_plain(path, _MOST_BYTES)
     lines: list[ValueLine | FailureLine] = []
     at = min(begin, len(data))
     while True:
@@ -259,36 +301,36 @@ def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int
 
 
 def _chain(data: bytes, at: int, chain: int) -> tuple[list[bytes], int]:
-    """The values of the short lines from a byte on, and where they end."""
+    """Return the values of the short lines from byte ``at`` on, and the byte where they end."""
     found: list[bytes] = []
-    while data[at + _SHORT - 1 : at + _SHORT] == b"\n":
+    while data[at + _SHORT_BYTES - 1 : at + _SHORT_BYTES] == b"\n":
         try:
-            content = a2b_base64(data[at : at + _SHORT - 1], strict_mode=True)
+            content = a2b_base64(data[at : at + _SHORT_BYTES - 1], strict_mode=True)
         except ValueError:
             break
         chain = crc32(content[:8], chain)
         if content[8:] != chain.to_bytes(4, "little"):
             break
         found.append(content[:8])
-        at += _SHORT
+        at += _SHORT_BYTES
     return found, at
 
 
 def _parse(path: Path, body: bytes) -> ValueLine | FailureLine:
-    """A line whose checksum is right, and which still may have been crafted."""
+    """Parse a line whose checksum is right; its content is checked, because it may still be forged."""
     try:
-        words: Any = json.loads(body)
-        round_, start = words["r"], words["a"]
+        entry: Any = json.loads(body)
+        round_, start = entry["r"], entry["a"]
         if not (type(round_) is type(start) is int and 0 <= round_ < 1 << 32 and 0 <= start < 1 << 40):
             raise TypeError
-        if "failed" in words:
-            calls, component = words["failed"], words["c"]
+        if "failed" in entry:
+            calls, component = entry["failed"], entry["c"]
             if not (type(calls) is type(component) is int and 0 <= calls < 1 << 40 and 0 <= component < 1 << 40):
                 raise TypeError
             return FailureLine(round_, start, component, calls)
-        values = np.frombuffer(base64.b64decode(words["b"], validate=True), "<f8").astype(np.float64)
-        if words["f"] not in (0, 1) or not values.size:
+        values = np.frombuffer(base64.b64decode(entry["b"], validate=True), "<f8").astype(np.float64)
+        if entry["f"] not in (0, 1) or not values.size:
             raise TypeError
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise RunError(f"{path} holds a line that no run writes: {body[:80]!r}; the run is refused") from None
-    return ValueLine(round_, bool(words["f"]), start, values)
+        raise RunError(f"{path} holds a line that no run writes, so the run is refused: {body[:80]!r}") from None
+    return ValueLine(round_, bool(entry["f"]), start, values)

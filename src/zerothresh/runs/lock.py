@@ -1,4 +1,4 @@
-"""One writer a run: a lock that dies with its holder."""
+"""The lock of a run folder: one process writes it at a time, and the lock ends with that process."""
 
 from __future__ import annotations
 
@@ -18,22 +18,28 @@ except ImportError:  # not a POSIX system
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.paths import open_plain
 
-_held: set[str] = set()  # by this process, because a POSIX lock does not keep a process from itself
+# The folders that this process has locked; a POSIX lock does not exclude the process that holds it.
+_locked_here: set[str] = set()
+
+_ATTEMPTS, _PAUSE = 21, 0.01  # a reader may hold the lock for a moment, so it is tried again after a pause in seconds
 
 
 class Lock:
-    """A POSIX record lock on the file ``lock``.
+    """A POSIX record lock on the file ``lock`` of a run folder.
 
-    The kernel lets go of it when the process ends, however it ends, and worker processes that were
-    forked from it do not hold it. The file says who holds it, for the sentence of the refusal.
+    The kernel releases the lock when the process ends, in whatever way it ends, and worker processes that were forked
+    from it do not hold it. The file names the holder, for the message that another process gets.
+
+    Args:
+        folder: the run folder. Raises `RunError` if another process writes it, or if this process has it open already.
     """
 
     def __init__(self, folder: Path) -> None:
         if fcntl is None:
-            raise RunError("run folders need POSIX file locks, which this system does not have")
+            raise RunError("run folders need POSIX file locks, which this system does not have: run without a folder")
         self._name = str(folder.resolve())
-        if self._name in _held:
-            raise RunError(f"the run {folder} is open already in this process: close that optimiser first")
+        if self._name in _locked_here:
+            raise RunError(f"the run {folder} is already open in this process: close that optimizer first")
         self._fd = open_plain(folder / "lock", os.O_RDWR | os.O_CREAT)
         try:
             self._take()
@@ -46,33 +52,33 @@ class Lock:
                     "or name another folder"
                 ) from None
             raise
-        _held.add(self._name)
-        words = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
-        with suppress(OSError):  # a full disk: the lock holds all the same
+        _locked_here.add(self._name)
+        entry = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+        with suppress(OSError):  # the disk may be full; the lock is valid all the same
             os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, json.dumps(words).encode() + b"\n", 0)
+            os.pwrite(self._fd, json.dumps(entry).encode() + b"\n", 0)
 
     def _take(self) -> None:
-        """Take the lock; for a moment somebody may only be looking who holds it."""
-        for last in (False,) * 20 + (True,):
+        """Take the lock; `holder_of` in another process may hold a shared lock for a moment, so try a few times."""
+        for attempt in range(1, _ATTEMPTS + 1):
             try:
                 fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except OSError as error:
-                if last or error.errno not in (errno.EACCES, errno.EAGAIN):
+                if attempt == _ATTEMPTS or error.errno not in (errno.EACCES, errno.EAGAIN):
                     raise
-                time.sleep(0.01)
+                time.sleep(_PAUSE)
 
     def release(self) -> None:
-        """Let go of the run."""
-        if self._name in _held:
-            _held.discard(self._name)
+        """Release the lock."""
+        if self._name in _locked_here:
+            _locked_here.discard(self._name)
             os.close(self._fd)
 
 
 def holder_of(folder: Path) -> str | None:
-    """Who writes the run now, or None."""
-    if str(folder.resolve()) in _held:
+    """Describe the process that writes a run at present, or return None if there is none."""
+    if str(folder.resolve()) in _locked_here:
         return f"process {os.getpid()} (this one)"
     try:
         fd = open_plain(folder / "lock", os.O_RDONLY)
@@ -88,8 +94,9 @@ def holder_of(folder: Path) -> str | None:
 
 
 def _holder(fd: int) -> str:
+    """Describe the process that the lock file names."""
     try:
-        words = json.loads(os.pread(fd, 4096, 0))
-        return f"process {int(words['pid'])} on {words['host']!s:.100} since {words['since']!s:.40}"
+        entry = json.loads(os.pread(fd, 4096, 0))
+        return f"process {int(entry['pid'])} on {entry['host']!s:.100} since {entry['since']!s:.40}"
     except (ValueError, KeyError, TypeError):
         return "another process"

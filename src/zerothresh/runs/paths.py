@@ -1,4 +1,4 @@
-"""Opening files of a run folder: plain files of the folder itself, never what a link points at."""
+"""Opening the files of a run folder: only regular files of the folder itself, never the target of a link."""
 
 from __future__ import annotations
 
@@ -14,41 +14,51 @@ _GUARD = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if os.name == "posix" else
 
 SNAPSHOT = re.compile(r"snapshot-(\d{10})\.npz")
 JOURNAL = re.compile(r"journal-(\d{10})\.jsonl")
-PART = re.compile(r"\.run\.json\.\d+\.part|snapshot-\d{10}\.npz\.part")  # half-written, on the way to a rename
+PART = re.compile(
+    r"\.run\.json\.\d+\.part|snapshot-\d{10}\.npz\.part"
+)  # temporary files, which are renamed when they are complete
 
 
 def open_plain(path: Path, flags: int) -> int:
-    """A descriptor of a plain file; links, pipes and devices are refused."""
+    """Open a regular file; links, pipes and devices are refused with `RunError`.
+
+    Args:
+        path: the file.
+        flags: the flags of ``os.open``.
+
+    Returns:
+        The file descriptor.
+    """
     try:
         fd = os.open(path, flags | _GUARD, 0o644)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise RunError(f"{path} is a link; a run folder holds plain files only, so it is not opened") from None
+            raise RunError(f"{path} is a link, but a run folder holds only regular files: it is not opened") from None
         raise
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise RunError(f"{path} is not a plain file; a run folder holds plain files only, so it is not opened")
+        raise RunError(f"{path} is not a regular file, but a run folder holds only regular files: it is not opened")
     return fd
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """The content of a plain file of at most so many bytes."""
+    """Return the content of a regular file; a file of more than ``most`` bytes is refused with `RunError`."""
     fd = open_plain(path, os.O_RDONLY)
     with open(fd, "rb") as file:
         size = os.fstat(fd).st_size
         if size > most:
-            raise RunError(f"{path} has {size:,} bytes; at most {most:,} are expected, so it is not read")
+            raise RunError(f"{path} has {size:,} bytes, but at most {most:,} are expected: it is not read")
         return file.read(most + 1)
 
 
 def numbered(folder: Path, pattern: re.Pattern[str]) -> list[tuple[int, Path]]:
-    """The files of a kind with their numbers, in order; other names are left alone."""
+    """Return the files of a folder whose names match a pattern, with their numbers, in increasing order."""
     found = [(int(match[1]), folder / name) for name in os.listdir(folder) if (match := pattern.fullmatch(name))]
     return sorted(found)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names last through a power cut."""
+    """Flush the entries of a folder to the disk, so that new file names survive a power failure."""
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

@@ -1,4 +1,4 @@
-"""The sessions of a run: when it was worked on, how long, how fast, and how each session ended."""
+"""The record of the sessions of a run: when each process began to work on it, and how and when it ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from zerothresh.runs import lines
 
 
 class Sessions:
-    """``sessions.jsonl``: a line when a session begins, and one when it ends in order."""
+    """The sessions of a run in ``sessions.jsonl``: one line when a session begins, and one when it ends in order.
+
+    A session that was killed has no line for its end.
+
+    Args:
+        folder: the run folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "sessions.jsonl"
@@ -19,19 +25,19 @@ class Sessions:
         self._open = False
 
     def begin(self, nfev: int) -> None:
-        """A session begins with so many calls made."""
+        """Record the beginning of a session; ``nfev`` calls had been made before it."""
         self._begun, self._open = time.monotonic(), True
-        words = {"time": lines.stamp(), "event": "begin", "pid": os.getpid(), "nfev": nfev}
-        lines.append(self.path, words, sync=False)  # no value hangs on it
+        entry = {"time": lines.stamp(), "event": "begin", "pid": os.getpid(), "nfev": nfev}
+        lines.append(self.path, entry, sync=False)  # no value would be lost with this line
 
     def end(self, nfev: int, status: str, message: str) -> None:
-        """The session ends in order."""
+        """Record the end of the session: the calls made by then, the name of the `Status` and its message."""
         if self._open:
             self._open = False
             seconds = round(max(0.0, time.monotonic() - self._begun), 3)
-            words = {"event": "end", "nfev": nfev, "seconds": seconds, "status": status, "message": message}
-            lines.append(self.path, {"time": lines.stamp(), **words}, sync=False)
+            entry = {"event": "end", "nfev": nfev, "seconds": seconds, "status": status, "message": message}
+            lines.append(self.path, {"time": lines.stamp(), **entry}, sync=False)
 
     def read(self) -> list[dict[str, Any]]:
-        """All lines."""
+        """Return the records of all sessions, oldest first."""
         return lines.read(self.path)
