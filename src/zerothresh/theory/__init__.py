@@ -10,7 +10,7 @@ see `zerothresh.advice.probing`.
 2.307692307692308
 >>> theory.alpha(k=5, k_star=5)
 Traceback (most recent call last):
-ValueError: the theory needs k > k* (at k = k* the bound on H_k's expansivity is infinite), but k = 5 and k* = 5
+ValueError: the theory needs k > k* (at k = k* the bound on the expansivity of H_k is infinite), but k = 5 and k* = 5
 """
 
 from zerothresh.theory import errata

@@ -1,8 +1,8 @@
-r"""Which k and q the theorems allow.
+r"""The k and q that the theorems allow.
 
-eps_I depends on k through s = 2k + k*, and falls with q: eps_I = 2 + (A k + B) / q. So a condition on k
-is a quadratic in k with coefficients that depend on q. It has solutions k <= (d - k*) / 2 (that is,
-s <= d) from some least q on: the conflict between the gradient's error and the expansivity of H_k.
+eps_I depends on k through s = 2k + k*, and decreases with q: eps_I = 2 + (A k + B) / q. A condition on k is therefore a
+quadratic in k with coefficients that depend on q. It has solutions k <= (d - k*) / 2 (that is, s <= d) only if q is
+large enough: this is the conflict between the error of the gradient and the expansivity of H_k.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from zerothresh.basics import check
 from zerothresh.theory.constants import check_kappa, check_sizes, need
 from zerothresh.theory.intervals import Interval, negative
 
-MOST_Q = 10**18
+MOST_Q = 10**18  # where no q up to here is enough, none is
 
 
 def _coefficients(*, d: int, s2: int, k_star: int) -> tuple[float, float]:
-    """A and B of q (eps_I - 2) = A k + B."""
+    """A and B in q (eps_I - 2) = A k + B."""
     check_sizes(d=d, q=1, s=1, s2=s2)
     check.count("k_star", k_star)
     need(3 * k_star < d, "k* < k <= (d - k*) / 2, so k* < d / 3", f"k* = {k_star} and d = {d}")
@@ -28,7 +28,7 @@ def _coefficients(*, d: int, s2: int, k_star: int) -> tuple[float, float]:
 
 
 def _whole(found: Interval, *, d: int, k_star: int) -> range:
-    """The whole k in an interval, ends included, with k* < k <= (d - k*) / 2."""
+    """The integers k of a closed interval with k* < k <= (d - k*) / 2."""
     if not found:
         return range(0)
     low = max(k_star + 1, math.ceil(found.low))
@@ -51,12 +51,12 @@ def szoht_k(*, d: int, q: int, s2: int, k_star: int, kappa: float) -> range:
 
 
 def vr_k(*, d: int, q: int, s2: int, k_star: int, kappa: float) -> range:
-    r"""The k for which VR-SZHT (and SARAH-SZHT) has a learning rate:
+    r"""The k for which VR-SZHT and SARAH-SZHT have an admissible learning rate:
 
     .. math:: k \ge k^* (1 + 4 X^2), \quad X = 192 \epsilon_I \kappa + 3
 
-    which is alpha < 1 + 1/X: the discriminant of the corollary, solved for k. X is at least 387, so k is
-    at least 599,077 k*.
+    This is alpha < 1 + 1/X, the discriminant of the corollary solved for k. X is at least 387, so k is at least
+    599,077 k*.
     """
     check.count("q", q)
     A, B = _coefficients(d=d, s2=s2, k_star=k_star)
@@ -66,14 +66,14 @@ def vr_k(*, d: int, q: int, s2: int, k_star: int, kappa: float) -> range:
 
 
 def _solve(a: float, b: float, c: float, *, d: int, k_star: int) -> range:
-    """Whole k with a k^2 - b k + c <= 0."""
+    """The integers k with a k^2 - b k + c <= 0."""
     if b <= 0:
         return range(0)
     return _whole(Interval(c / b, math.inf) if a == 0 else negative(a, b, c), d=d, k_star=k_star)
 
 
 def szoht_least_k(*, k_star: int, kappa: float) -> int:
-    """The least k of SZOHT's theorem for q and d to infinity, k* 9 kappa^2 (9 kappa^2 - 1): 72 k* at the least.
+    """The smallest k of SZOHT's theorem as q and d tend to infinity, k* 9 kappa^2 (9 kappa^2 - 1) >= 72 k*.
 
     >>> szoht_least_k(k_star=1, kappa=1)
     72
@@ -83,7 +83,7 @@ def szoht_least_k(*, k_star: int, kappa: float) -> int:
 
 
 def vr_least_k(*, k_star: int, kappa: float) -> int:
-    """The least k of VR-SZHT's theorem for q and d to infinity, k* (1 + 4 (384 kappa + 3)^2).
+    """The smallest k of VR-SZHT's theorem as q and d tend to infinity, k* (1 + 4 (384 kappa + 3)^2).
 
     >>> vr_least_k(k_star=1, kappa=1)
     599077
@@ -92,10 +92,10 @@ def vr_least_k(*, k_star: int, kappa: float) -> int:
 
 
 def szoht_q(*, d: int, s2: int, k_star: int, kappa: float, k: int | None = None) -> int:
-    r"""The least q for which SZOHT's theorem holds for some k <= (d - k*) / 2, or for the k that is given.
+    r"""The smallest q for which SZOHT's theorem holds for some k <= (d - k*) / 2, or for the given k.
 
-    For s2 > 1 the paper's bound is the q from which on the quadratic in k has roots; for s2 = 1 its bound
-    never suffices: see the errata "szoht-q-s2-1" and "szoht-q-cap". This is the exact least whole q.
+    For s2 > 1, the paper's bound is the q from which the quadratic in k has roots; for s2 = 1, its bound is never
+    sufficient: see the errata "szoht-q-s2-1" and "szoht-q-cap". This function returns the exact smallest integer.
 
     >>> szoht_q(d=1000, s2=1000, k_star=1, kappa=1)
     546
@@ -104,7 +104,7 @@ def szoht_q(*, d: int, s2: int, k_star: int, kappa: float, k: int | None = None)
 
 
 def vr_q(*, d: int, s2: int, k_star: int, kappa: float, k: int | None = None) -> int:
-    """The least q for which VR-SZHT and SARAH-SZHT have a learning rate for some k <= (d - k*) / 2, or for k."""
+    """The smallest q for which VR-SZHT and SARAH-SZHT have a learning rate, for some k or for the given k."""
     return _least_q(vr_k, vr_least_k, "VR-SZHT", d=d, s2=s2, k_star=k_star, kappa=kappa, k=k)
 
 
@@ -119,6 +119,8 @@ def _least_q(
     kappa: float,
     k: int | None,
 ) -> int:
+    """The smallest q for which ``allowed`` contains some k, or the given k, found by bisection."""
+
     def holds(q: int) -> bool:
         found = allowed(d=d, q=q, s2=s2, k_star=k_star, kappa=kappa)
         return bool(found) if k is None else k in found
@@ -129,26 +131,28 @@ def _least_q(
     if not holds(MOST_Q):
         least = limit(k_star=k_star, kappa=kappa)
         given = f"k = {k}" if k is not None else f"d = {d}, so k <= {(d - k_star) // 2}"
-        raise ValueError(f"the theory of {name} needs k >= {least:,} even for q to infinity, but {given}")
+        raise ValueError(f"the theory of {name} needs k >= {least:,} even as q tends to infinity, but {given}")
     low, high = 0, 1
     while not holds(high):
         low, high = high, 2 * high
-    while high - low > 1:  # more directions never hurt: eps_I falls with q
+    while high - low > 1:  # more directions never hurt: eps_I decreases with q
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
 
 
 def szoht_rate(*, k: int, k_star: int, eps_I: float, kappa: float) -> float:
-    r"""The factor by which a step of SZOHT with `szoht_eta` brings E||theta - theta*|| down, :math:`\gamma\rho`:
+    r"""The factor :math:`\gamma\rho` by which a step of SZOHT with `szoht_eta` reduces E||theta - theta*||:
 
     .. math:: \rho^2 = 1 - \frac{1}{(4\epsilon_I + 1) \kappa^2}, \quad
         \gamma^2 = 1 + \frac{t + \sqrt{(4 + t) t}}{2}, \quad t = k^* / k
 
-    It is below 1 for the k of `szoht_k`. Reference: de Vazelhes et al., NeurIPS 2022, Theorem 1.
+    It is below 1 for the k of `szoht_k`.
+
+    Reference: de Vazelhes et al., NeurIPS 2022, Theorem 1.
     """
     check.count("k_star", k_star)
     need(check.count("k", k) >= k_star, "k >= k*", f"k = {k} and k* = {k_star}")
-    need(eps_I >= 2, "eps_I >= 2 (its limit for q to infinity)", f"eps_I = {eps_I:g}")
+    need(eps_I >= 2, "eps_I >= 2 (its limit as q tends to infinity)", f"eps_I = {eps_I:g}")
     t = k_star / k
     return math.sqrt((1 + (t + math.sqrt((4 + t) * t)) / 2) * (1 - 1 / ((4 * eps_I + 1) * check_kappa(kappa) ** 2)))

@@ -1,8 +1,8 @@
-r"""Restricted convexity and smoothness: rho_s^-, rho_s^+ and kappa_s (Assumptions 1 and 2).
+r"""Restricted strong convexity and smoothness: rho_s^-, rho_s^+ and kappa_s (Assumptions 1 and 2).
 
-For a quadratic with the matrix A they are the extreme eigenvalues of the s x s blocks of A on the
-diagonal: exactly by going through all supports where d is small, within bounds by sampling supports where
-it is large. `of_samples` is for a black box, where all there is are second differences.
+For a quadratic with the matrix A, they are the extreme eigenvalues of the s x s principal submatrices of A.
+`restricted` finds them exactly by enumerating all supports if d is small, and within bounds by sampling supports if it
+is large. `of_samples` estimates them from second differences, for a black box.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from zerothresh.theory.intervals import Interval
 
 Array = NDArray[np.float64]
 
-MOST_SUPPORTS = 200_000  # how many supports are gone through at the most
-_CHUNK = 4096
+MOST_SUPPORTS = 200_000  # the largest number of supports to enumerate
+_CHUNK = 4096  # supports whose eigenvalues are computed at once
 
 
 @dataclass(frozen=True)
 class Constants:
-    """rho_s^- and rho_s^+ at sparsity s, each with an interval that it is known to lie in."""
+    """rho_s^- and rho_s^+ at sparsity s, each with an interval that contains it."""
 
     s: int
     rho_minus: float
@@ -35,26 +35,35 @@ class Constants:
     minus: Interval
     plus: Interval
     how: str  # "exact", "sampled" or "probed"
-    queries: int = 0  # calls of f_i that this cost
+    queries: int = 0  # calls of f_i that the estimate took
 
     @property
     def kappa(self) -> float:
-        """kappa_s = rho_s^+ / rho_s^-; infinite where no convexity is left."""
+        """kappa_s = rho_s^+ / rho_s^-, or infinity where rho_s^- is not positive."""
         return self.rho_plus / self.rho_minus if self.rho_minus > 0 else math.inf
 
     @property
     def exact(self) -> bool:
-        """Whether nothing is left open."""
+        """Whether both constants are exact."""
         return self.how == "exact"
 
 
 def restricted(A: Array, *, s: int, supports: int = 2000, seed: int = 0) -> Constants:
-    r"""rho_s^- and rho_s^+ of quadratics with the matrix A (d, d), or with one matrix a component (n, d, d).
+    r"""Compute rho_s^- and rho_s^+ of a quadratic, or of a mean of quadratics.
 
-    With (n, d, d), the convexity is that of F, whose matrix is the mean, and the smoothness that of the
-    roughest component, as the assumptions say. All supports are gone through if there are at most
-    200,000; else ``supports`` random ones are, which bound rho_s^- from above and rho_s^+ from below.
-    The other side is from the whole spectrum and from Gershgorin's discs with s - 1 neighbours.
+    As in the assumptions, the strong convexity is that of F, whose matrix is the mean, and the smoothness that of the
+    least smooth component.
+
+    Arguments
+    ---------
+    A: symmetric array of shape (d, d), or one matrix per component, (n, d, d).
+    s: int from 1 to d. The sparsity.
+    supports: int, default 2000. If there are more than 200,000 supports, this many random ones are examined; they bound
+        rho_s^- from above and rho_s^+ from below. The bounds on the other side are from the whole spectrum and from
+        Gershgorin discs with s - 1 neighbours.
+    seed: int, default 0. Seed of the random supports.
+
+    Returns `Constants`.
 
     >>> restricted(np.diag([1.0, 2.0, 4.0]), s=2).kappa
     4.0
@@ -85,29 +94,39 @@ def restricted(A: Array, *, s: int, supports: int = 2000, seed: int = 0) -> Cons
 
 
 def _random(d: int, s: int, count: int, seed: int) -> Iterator[tuple[int, ...]]:
+    """Random supports of size s."""
     rng = np.random.default_rng(check.count("seed", seed, low=0))
     return (tuple(rng.choice(d, s, replace=False)) for _ in range(count))
 
 
 def _discs(A: Array, s: int) -> tuple[float, float]:
-    """Gershgorin's bounds for the eigenvalues of all s x s blocks: the s - 1 largest neighbours count."""
+    """Gershgorin bounds on the eigenvalues of all s x s principal submatrices, from the s - 1 largest neighbours."""
     others = np.abs(A - np.diag(np.diag(A)))
     radius = np.sort(others, axis=1)[:, ::-1][:, : s - 1].sum(axis=1)
     return float((np.diag(A) - radius).min()), float((np.diag(A) + radius).max())
 
 
 def of_samples(curvatures: Array, *, s: int, errors: float = 2.0, queries: int = 0) -> Constants:
-    r"""rho_s^- and rho_s^+ from curvatures u'Hu along random s-sparse unit vectors u: (components, directions).
+    r"""Estimate rho_s^- and rho_s^+ from curvatures u'Hu along random s-sparse unit vectors u.
 
-    For u uniform on the sphere of a support of size s, the mean of u'Hu is the mean m of the s eigenvalues
-    of the block, and its variance tells their variance: :math:`v = \mathrm{Var}(u'Hu) (s + 2) / 2`. All s
-    eigenvalues then lie within :math:`m \pm \sqrt{(s-1) v}` (Wolkowicz and Styan), and the extreme ones
-    are at least :math:`\sqrt{v / (s-1)}` away from m. Those are the intervals, each end moved outwards by
-    ``errors`` standard errors (jackknife). The convexity is that of F, the mean of the components; the
-    smoothness that of the roughest component. Supports are random, so the worst support may be worse.
+    For u uniform on the unit sphere of a support of size s, the mean of u'Hu is the mean m of the s eigenvalues of the
+    principal submatrix, and its variance gives their variance: :math:`v = \mathrm{Var}(u'Hu) (s + 2) / 2`. All s
+    eigenvalues then lie within :math:`m \pm \sqrt{(s-1) v}` (Wolkowicz and Styan), and the extreme ones are at least
+    :math:`\sqrt{v / (s-1)}` away from m. These are the intervals, each end moved outwards by a number of standard
+    errors (jackknife). The strong convexity is that of F, the mean of the components, the smoothness that of the least
+    smooth component. Supports are sampled, so the worst support may be worse.
 
-    ``rho_plus`` is the cautious end, m + sqrt((s - 1) v); ``rho_minus`` is the hopeful one, because its
-    lower end is below 0 unless the spectrum is narrow: kappa is thus a lower bound in practice.
+    ``rho_plus`` is the conservative end of its interval, m + sqrt((s - 1) v). ``rho_minus`` is the optimistic end,
+    because its lower end is negative unless the spectrum is narrow. So kappa is in practice a lower bound.
+
+    Arguments
+    ---------
+    curvatures: array of shape (components, directions), with at least 4 directions.
+    s: int. The sparsity of the directions.
+    errors: float, default 2. The number of standard errors by which the intervals are widened.
+    queries: int, default 0. The number of calls to report in the result.
+
+    Returns `Constants`.
 
     Reference: Wolkowicz and Styan, *Bounds for eigenvalues using traces*, Linear Algebra Appl. 1980.
 
@@ -119,11 +138,11 @@ def of_samples(curvatures: Array, *, s: int, errors: float = 2.0, queries: int =
     check.count("s", s)
     need(table.shape[1] >= 4, "curvatures along at least 4 directions", f"there are {table.shape[1]}")
     lowest = spectrum(table.mean(axis=0), s=s, errors=errors)
-    # Of n components the largest of n noisy bounds would be too large: the noise is taken off once, not n times.
+    # The largest of n bounds with noise would be too large: choose the component without, then widen its bound once.
     each = [spectrum(row, s=s, errors=0.0) for row in table]
     top = max(each, key=lambda one: one.farthest[1])
     noise = spectrum(table[each.index(top)], s=s, errors=errors)
-    smallest = float(table.mean(axis=0).min())  # rho_s^- is at most any curvature that was seen
+    smallest = float(table.mean(axis=0).min())  # rho_s^- is at most any observed curvature
     minus = Interval(lowest.farthest[0], min(lowest.nearest[0], smallest))
     plus = Interval(min(top.nearest[1], float(table.max())), noise.farthest[1])
     return Constants(s, minus.high, max(top.farthest[1], float(table.max())), minus, plus, "probed", queries)
@@ -131,17 +150,18 @@ def of_samples(curvatures: Array, *, s: int, errors: float = 2.0, queries: int =
 
 @dataclass(frozen=True)
 class Spectrum:
-    """What is known of the least and the largest eigenvalue of a random block."""
+    """Bounds on the smallest and the largest eigenvalue of a random principal submatrix."""
 
     mean: float
-    nearest: tuple[float, float]  # the least is at most this, the largest at least that
-    farthest: tuple[float, float]  # the least is at least this, the largest at most that
+    nearest: tuple[float, float]  # upper bound of the smallest eigenvalue, lower bound of the largest
+    farthest: tuple[float, float]  # lower bound of the smallest eigenvalue, upper bound of the largest
 
 
 def spectrum(samples: Array, *, s: int, errors: float = 2.0) -> Spectrum:
-    """Bounds for the eigenvalues of an s x s block from samples of u'Hu, moved outwards by standard errors."""
+    """Bound the extreme eigenvalues of an s x s block from samples of u'Hu, widened by ``errors`` standard errors."""
 
     def ends(mean: float, variance: float) -> tuple[float, float, float, float]:
+        """Farthest and nearest bound below the mean, nearest and farthest bound above it."""
         spread = math.sqrt(max(0.0, variance) * (s + 2) / 2) if s > 1 else 0.0
         near, far = spread / math.sqrt(max(1, s - 1)), spread * math.sqrt(max(1, s - 1))
         return mean - far, mean - near, mean + near, mean + far
@@ -149,7 +169,7 @@ def spectrum(samples: Array, *, s: int, errors: float = 2.0) -> Spectrum:
     x = np.asarray(samples, float)
     N = x.size
     centre = np.array(ends(float(x.mean()), float(x.var(ddof=1))))
-    rest = (x.sum() - x) / (N - 1)  # leave one out
+    rest = (x.sum() - x) / (N - 1)  # means with one sample left out
     squares = ((x**2).sum() - x**2) / (N - 1)
     variances = np.maximum(squares - rest**2, 0.0) * (N - 1) / (N - 2)
     left = np.array([ends(float(a), float(b)) for a, b in zip(rest, variances, strict=True)])

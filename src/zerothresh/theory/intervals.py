@@ -1,6 +1,6 @@
-r"""The learning rates for which a theorem promises convergence, and the ones it recommends.
+r"""The learning rates for which a theorem guarantees convergence, and the ones that it recommends.
 
-Each condition is a quadratic a eta^2 - b eta + c < 0. What is printed differs in places: see `errata`.
+Each condition is a quadratic inequality a eta^2 - b eta + c < 0. The printed ones differ in places: see `errata`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zerothresh.theory.constants import check_curvature, need
 
 @dataclass(frozen=True)
 class Interval:
-    """The open interval from low to high; false if it is empty.
+    """The open interval from low to high; its truth value is False if it is empty.
 
     >>> 0.5 in Interval(0, 1), bool(Interval(1, 0))
     (True, False)
@@ -34,7 +34,7 @@ EMPTY = Interval(math.inf, -math.inf)
 
 
 def negative(a: float, b: float, c: float) -> Interval:
-    """Where a x^2 - b x + c < 0, for a > 0.
+    """The interval on which a x^2 - b x + c < 0, for a > 0.
 
     >>> negative(1, 3, 2)
     Interval(low=1.0, high=2.0)
@@ -42,22 +42,23 @@ def negative(a: float, b: float, c: float) -> Interval:
     square = b * b - 4 * a * c
     if square <= 0:
         return EMPTY
-    far = (b + math.copysign(math.sqrt(square), b)) / 2  # the root without cancellation; the other by Vieta
+    far = (b + math.copysign(math.sqrt(square), b)) / 2  # one root without cancellation; the other one by Vieta
     return Interval(*sorted((c / far, far / a)))
 
 
 def _check(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> None:
+    """Check the arguments that the conditions share."""
     check_curvature(rho_minus=rho_minus, rho_plus=rho_plus)
-    need(alpha >= 1, "alpha >= 1 (H_k does not contract)", f"alpha = {alpha:g}")
-    need(eps_I >= 2, "eps_I >= 2 (its limit for q to infinity)", f"eps_I = {eps_I:g}")
+    need(alpha >= 1, "alpha >= 1 (H_k is not a contraction)", f"alpha = {alpha:g}")
+    need(eps_I >= 2, "eps_I >= 2 (its limit as q tends to infinity)", f"eps_I = {eps_I:g}")
 
 
 def vr_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> Interval:
-    r"""Learning rates for which there is an m such that VR-SZHT converges (Corollary in the appendix):
+    r"""The learning rates for which VR-SZHT converges with some m (corollary in the appendix):
 
     .. math:: \alpha (48 \epsilon_I \rho_s^+ \rho_s^- + {\rho_s^-}^2) \eta^2 - \alpha \rho_s^- \eta + \alpha - 1 < 0
 
-    It is empty unless alpha < 1 + 1 / (192 eps_I kappa + 3). The paper prints {rho_s^-}^2 without alpha.
+    The interval is empty unless alpha < 1 + 1 / (192 eps_I kappa + 3). The paper prints {rho_s^-}^2 without alpha.
 
     >>> vr_eta_interval(alpha=1.5, eps_I=3, rho_minus=1, rho_plus=1)
     Interval(low=inf, high=-inf)
@@ -71,23 +72,24 @@ def vr_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: f
 
 
 def sarah_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> Interval:
-    r"""The same for SARAH-SZHT: the condition of its corollary with (alpha - 1) / rho_s^- for alpha - 1.
+    r"""The learning rates for which SARAH-SZHT converges with some m:
 
     .. math:: (48 \epsilon_I \alpha \rho_s^+ + \alpha\rho_s^-) \eta^2 - \alpha \eta + (\alpha - 1) / \rho_s^- < 0
 
-    It is VR-SZHT's, divided by rho_s^-.
+    This is the condition of its corollary with (alpha - 1) / rho_s^- in place of alpha - 1. It is that of VR-SZHT
+    divided by rho_s^-.
     """
     _check(alpha=alpha, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
     return negative(48 * eps_I * alpha * rho_plus + alpha * rho_minus, alpha, (alpha - 1) / rho_minus)
 
 
 def pm_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float, p: float, n: int) -> Interval:
-    r"""Learning rates for which gamma < 1 in Theorem 2 (pM-SZHT), with the lost factor rho_s^+ / 2:
+    r"""The learning rates for which gamma < 1 in Theorem 2 (pM-SZHT), with the missing factor rho_s^+ / 2 restored:
 
     .. math:: \alpha\rho_s^+ (24 \epsilon_I \rho_s^+ + \rho_s^-) \eta^2 - \alpha\rho_s^+ \eta
         + \alpha\kappa_s - p/n < 0
 
-    It is empty for all p <= n (1 - 1/196), whatever the rest: see the erratum "pm-interval-empty".
+    The interval is empty for all p <= n (1 - 1/196): see the erratum "pm-interval-empty".
     """
     _check(alpha=alpha, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
     share = refreshed(p=p, n=n)
@@ -99,7 +101,7 @@ def pm_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: f
 
 
 def refreshed(*, p: float, n: int) -> float:
-    """p/n, the chance that a row of the memory is refreshed in a step."""
+    """p/n, the probability that a step refreshes a given row of the memory."""
     check.count("n", n)
     check.positive("p", p)
     need(p <= n, "p <= n (p/n is a probability)", f"p = {p:g} and n = {n}")
@@ -111,8 +113,8 @@ def vr_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
 
     .. math:: \eta = \frac{1}{2(48 \epsilon_I \rho_s^+ + \rho_s^-)}
 
-    The paper prints alpha rho_s^- / (2 (48 eps_I alpha rho_s^- rho_s^+ + {rho_s^-}^2)), the middle of what
-    is printed there. SARAH-SZHT's is the same.
+    The paper prints alpha rho_s^- / (2 (48 eps_I alpha rho_s^- rho_s^+ + {rho_s^-}^2)), the middle of the interval as
+    printed. The recommended rate of SARAH-SZHT is the same.
     """
     _check(alpha=1.0, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
     return 1 / (2 * (48 * eps_I * rho_plus + rho_minus))
@@ -122,7 +124,7 @@ sarah_eta = vr_eta
 
 
 def pm_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
-    r"""The learning rate with the lowest gamma of Theorem 2 (pM-SZHT):
+    r"""The learning rate with the smallest gamma in Theorem 2 (pM-SZHT):
     :math:`\eta = 1 / (2 (24 \epsilon_I \rho_s^+ + \rho_s^-))`."""
     _check(alpha=1.0, eps_I=eps_I, rho_minus=rho_minus, rho_plus=rho_plus)
     return 1 / (2 * (24 * eps_I * rho_plus + rho_minus))

@@ -1,4 +1,4 @@
-r"""pM-SZHT: gamma of Theorem 2, the law of its memory, and its system errors, with the units put right."""
+r"""pM-SZHT: gamma of Theorem 2, the distribution of the memory's age, and the system errors, with consistent units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
 
 
 def pm_gamma(*, eta: float, alpha: float, eps_I: float, rho_minus: float, rho_plus: float, p: float, n: int) -> float:
-    r"""The rate of Theorem 2, with the factor rho_s^+ / 2 that turns squared distances into values of F:
+    r"""The rate of Theorem 2, with the factor rho_s^+ / 2 that converts squared distances into values of F:
 
     .. math:: \gamma = \frac{\rho_s^+}{2}\Big(\frac{2\beta}{\rho_s^-} + 48\eta^2\alpha\rho_s^+\epsilon_I
         - 2\eta\alpha\Big) + 1 - \frac pn
@@ -26,7 +26,7 @@ def pm_gamma(*, eta: float, alpha: float, eps_I: float, rho_minus: float, rho_pl
 
 
 def memory_weights(*, r: int, p: float, n: int) -> NDArray[np.float64]:
-    r"""The chance that a row of the memory is as old as step u, u = 0 .. r-1, when step r is made:
+    r"""The probability that, at step r, a row of the memory dates from step u, for u = 0 .. r-1:
 
     .. math:: (1 - p/n)^{r-1} \text{ for } u = 0, \quad \tfrac pn (1 - p/n)^{r-u-1} \text{ for } u \ge 1
 
@@ -58,12 +58,12 @@ def pm_errors(
     distance: float = 0.0,
     next_distance: float = 0.0,
 ) -> tuple[float, float]:
-    r"""The system errors of Theorem 2, in units of F: (L_mu, L_r).
+    r"""The system errors (L_mu, L_r) of Theorem 2, in units of F.
 
     .. math:: L_\mu = \tfrac{\rho_s^+}2\alpha\big(\epsilon_\mu\mu^2/{\rho_s^-}^2
         + 6\eta^2(\epsilon_{abs}\mu^2 + A_r)\big)
 
-    A_r is the error of the memory's estimates. L_r vanishes with the gradients at theta*.
+    A_r is the error of the estimates in the memory. L_r vanishes if the gradients at theta* do.
     """
     half = rho_plus / 2 * alpha
     L_mu = half * (eps_mu * (mu / rho_minus) ** 2 + 6 * eta**2 * (eps_abs * mu**2 + A_r))

@@ -1,4 +1,4 @@
-r"""SARAH-SZHT: the two factors of its theorem, and its system errors."""
+r"""SARAH-SZHT: the factors of the two gaps in its theorem, and its system errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zerothresh.theory.vr import check_epoch, powers, sum_of_errors
 
 
 def sarah_delta(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
-    r"""What multiplies the new gap in SARAH-SZHT's theorem (there called gamma'; alpha multiplies all of it):
+    r"""The factor of the new gap in the theorem of SARAH-SZHT, which calls it gamma':
 
     .. math:: \alpha\Big(2\eta\frac{\beta^{m-1}-1}{\beta-1} - 48\epsilon_I\eta^2\rho_s^+\Big(
         \frac{\beta^{m-1}-1}{\beta-1} + \frac{\beta^{m-2}-1}{\beta-1}\Big)\Big)
@@ -21,7 +21,7 @@ def sarah_delta(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: fl
 
 
 def sarah_gamma(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
-    r"""What multiplies the old gap there:
+    r"""The factor of the old gap in the theorem of SARAH-SZHT,
     :math:`2\beta^{m-1}/\rho_s^- + 48\eta^2\rho_s^+\epsilon_I\alpha\beta^{m-2}`."""
     b = beta(eta=eta, alpha=alpha, rho_minus=rho_minus)
     check_epoch(m, 2, b=b, rho_minus=rho_minus, rho_plus=rho_plus)
@@ -44,7 +44,7 @@ def sarah_errors(
     at_optimum: AtOptimum = NOTHING,
     distance: float = 0.0,
 ) -> tuple[float, float]:
-    """The system errors of SARAH-SZHT's theorem, as `vr_errors`, over m - 1 steps."""
+    """The system errors of the theorem of SARAH-SZHT, as in `vr_errors`, over m - 1 steps."""
     check.count("m", m, low=2)
     b = beta(eta=eta, alpha=alpha, rho_minus=rho_minus)
     check_epoch(m, 2, b=b, rho_minus=rho_minus, rho_plus=rho_minus)

@@ -1,4 +1,4 @@
-r"""VR-SZHT: delta and gamma' of Theorem 3, its system errors, its least m, and the outgoing iterate it needs."""
+r"""VR-SZHT: delta and gamma' of Theorem 3, its system errors, its smallest m, and the law of its outgoing iterate."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def powers(b: float, m: int) -> float:
 
 
 def check_epoch(m: int, least: int, *, b: float, rho_minus: float, rho_plus: float) -> None:
-    """Enough inner steps, and not so many that beta^m is no number."""
+    """Check that there are enough inner steps, and not so many that beta^m overflows."""
     check.count("m", m)
-    need(m >= least, f"m >= {least} (steps an epoch)", f"m = {m}")
+    need(m >= least, f"m >= {least} (steps per epoch)", f"m = {m}")
     check_curvature(rho_minus=rho_minus, rho_plus=rho_plus)
-    need(m * math.log(b) < 700, "beta^m that is a number", f"beta = {b:g} and m = {m}: take a smaller m")
+    need(m * math.log(b) < 700, "a beta^m that does not overflow", f"beta = {b:g} and m = {m}: take a smaller m")
 
 
 def vr_delta(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
-    r"""What multiplies the new gap in Theorem 3 (VR-SZHT):
+    r"""The factor of the new gap in Theorem 3 (VR-SZHT):
 
     .. math:: \delta = \frac{\beta^m-1}{\beta-1}(2\eta - 48\epsilon_I\eta^2\rho_s^+)\alpha
     """
@@ -36,7 +36,7 @@ def vr_delta(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float
 
 
 def vr_gamma(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
-    r"""What multiplies the old gap in Theorem 3 (VR-SZHT); an epoch converges if it is below delta:
+    r"""The factor of the old gap in Theorem 3 (VR-SZHT); epochs reduce the gap if it is below delta:
 
     .. math:: \gamma' = \frac{2\beta^m}{\rho_s^-}
         + \frac{48\eta^2\rho_s^+\epsilon_I\alpha(\beta^m-1)}{\beta-1}
@@ -47,9 +47,10 @@ def vr_gamma(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float
 
 
 def outgoing_law(*, beta: float, m: int) -> NDArray[np.float64]:
-    r"""The law of the outgoing t in 0 .. m-1 for which Theorem 3 holds: weights :math:`\beta^{m-1-t}`.
+    r"""The distribution of the outgoing t in 0 .. m-1 for which Theorem 3 holds: weights :math:`\beta^{m-1-t}`.
 
-    The paper draws it uniformly, or takes the last one; its sum of beta^(m-1-t) F(theta^(t)) needs this.
+    The paper draws t uniformly, or takes the last one; the sum of beta^(m-1-t) F(theta^(t)) in its proof needs these
+    weights.
 
     >>> outgoing_law(beta=2.0, m=2)
     array([0.66666667, 0.33333333])
@@ -74,12 +75,13 @@ def vr_errors(
     at_optimum: AtOptimum = NOTHING,
     distance: float = 0.0,
 ) -> tuple[float, float]:
-    r"""The system errors of Theorem 3, (that of the gradients at theta*, that of mu). The floor is their sum over
-    delta - gamma'.
+    r"""The system errors of Theorem 3: that of the gradients at theta*, and that of mu.
+
+    The floor is their sum divided by delta - gamma'.
 
     .. math:: L' = \frac{\beta^m-1}{\beta-1}\alpha(12\eta^2\epsilon_{abs}\mu^2 + \epsilon_\mu\mu^2/{\rho_s^-}^2)
 
-    The paper prints 72 for 12, and n^2 before eps_mu.
+    The paper prints 72 instead of 12, and n^2 before eps_mu.
     """
     b = beta(eta=eta, alpha=alpha, rho_minus=rho_minus)
     check_epoch(m, 1, b=b, rho_minus=rho_minus, rho_plus=rho_minus)
@@ -103,15 +105,17 @@ def sum_of_errors(
     at: AtOptimum,
     distance: float,
 ) -> tuple[float, float]:
-    """The errors of an epoch: of gradients at theta* (of the first distance, and summed over steps), and of mu."""
+    """The system errors of an epoch: of the gradients at theta* (initial distance and sum over steps), and of mu."""
     cross = 2 * power / rho_minus * math.sqrt(s) * at.F_inf * distance
     noise = sums * eta**2 * (6 * left * at.f_inf_square + 3 * s * at.F_inf**2)
     return cross + noise, sums * (12 * eta**2 * eps_abs * mu**2 + eps_mu * (mu / rho_minus) ** 2)
 
 
 def vr_least_m(*, eta: float, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> int:
-    r"""The least m for which gamma' < delta: :math:`\beta^{-m} < 1 - (\beta - 1) / ((1 - 48\epsilon_I\eta\rho_s^+)
-    \eta\alpha\rho_s^-)`. Every larger m will do as well."""
+    r"""The smallest m for which gamma' < delta, which then holds for every larger m:
+
+    .. math:: \beta^{-m} < 1 - \frac{\beta - 1}{(1 - 48\epsilon_I\eta\rho_s^+) \eta\alpha\rho_s^-}
+    """
     check_curvature(rho_minus=rho_minus, rho_plus=rho_plus)
     b = beta(eta=eta, alpha=alpha, rho_minus=rho_minus)
     room = (1 - 48 * eps_I * eta * rho_plus) * eta * alpha * rho_minus

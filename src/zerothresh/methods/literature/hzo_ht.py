@@ -17,6 +17,8 @@ from zerothresh.rounds.requests import Probes
 from zerothresh.sampling.philox import Stream
 from zerothresh.theory.complexity import hzo_ht_q
 
+_MOST_DIRECTIONS = 10**9  # no budget allows as many
+
 
 @dataclass(frozen=True)
 class Ball:
@@ -108,7 +110,7 @@ class HZOHT:
 
     def directions(self, t: int) -> int:
         """q_t, the number of directions at step t."""
-        return hzo_ht_q(t=t, tau=self.tau, omega=self.omega)
+        return min(hzo_ht_q(t=t, tau=self.tau, omega=self.omega), _MOST_DIRECTIONS)
 
     def init(self, theta: Array) -> Step:
         return Step(theta, t=0)
