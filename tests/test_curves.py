@@ -1,4 +1,4 @@
-"""Curves of one number: through their values, exact on quadratics, and sensible beyond them."""
+"""Curves of one variable interpolate their samples, are exact for quadratics, and extrapolate sensibly."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from zerothresh.methods.auto.curves import MAX_NODES, Curves, Splines
 
 
 def parabolas(z):
-    """Three of them, one a row; the second derivatives are 3, 0.2 and 0."""
+    """Return values and derivatives of three parabolas, one per row; the second derivatives are 3, 0.2 and 0."""
     a, b, c = np.array([[1.5, -2.0, 4.0], [0.1, 3.0, 0.0], [0.0, 7.0, -1.0]]).T[:, :, None]
     return a * z**2 + b * z + c, 2 * a * z + b, np.broadcast_to(2 * a, z.shape)
 
 
-def of(f, places):
-    """Curves through the values of f at places, a row a curve."""
+def sampled(f, places):
+    """Sample f at places, with one curve per row."""
     curves = Curves(len(places))
     for z in places.T:
         curves.add(z, f(z[:, None])[:, 0])
@@ -34,7 +34,7 @@ def test_quadratics_are_exact_everywhere(count):
 
 
 @pytest.mark.parametrize("count", [2, 3, 6])
-def test_a_curve_goes_through_its_values(count):
+def test_a_curve_passes_through_its_samples(count):
     rng = np.random.default_rng(count)
     places, values = np.sort(rng.normal(0, 2, (4, count)), axis=1), rng.normal(0, 1, (4, count))
     splines = Splines(places, values)
@@ -42,36 +42,36 @@ def test_a_curve_goes_through_its_values(count):
         np.testing.assert_allclose(splines.at(places[:, j])[0], values[:, j], atol=1e-12)
 
 
-def test_slope_and_bend_are_the_derivatives_of_the_value_and_nowhere_jump():
+def test_slope_and_curvature_are_the_continuous_derivatives_of_the_value():
     places = np.array([[-2.0, -1.0, 0.5, 1.0, 3.0]])
     splines = Splines(places, np.exp(places))
     h = 1e-5
-    for z in np.linspace(-4, 5, 91)[:, None] + 0.0013:  # no place of the spline is within h
-        (_value, slope, bend), up, down = splines.at(z), splines.at(z + h), splines.at(z - h)
+    for z in np.linspace(-4, 5, 91)[:, None] + 0.0013:  # no node of the spline is within h
+        (_value, slope, curvature), up, down = splines.at(z), splines.at(z + h), splines.at(z - h)
         assert slope == pytest.approx((up[0] - down[0]) / (2 * h), rel=1e-5, abs=1e-7)
-        assert bend == pytest.approx((up[1] - down[1]) / (2 * h), rel=1e-5, abs=1e-6)
+        assert curvature == pytest.approx((up[1] - down[1]) / (2 * h), rel=1e-5, abs=1e-6)
     for z in places.T:
         below, above = splines.at(z - 1e-12), splines.at(z + 1e-12)
         np.testing.assert_allclose(below, above, atol=1e-8)
 
 
-def test_smooth_curves_are_met_closely_between_their_places():
+def test_smooth_curves_are_approximated_well_between_their_samples():
     places = np.linspace(-2, 2, 9)[None]
     splines = Splines(places, np.log1p(np.exp(-places)))
     for z in np.linspace(-1.5, 1.5, 40)[:, None]:
         p = 1 / (1 + np.exp(-z))
-        value, slope, bend = splines.at(z)
+        value, slope, curvature = splines.at(z)
         assert value == pytest.approx(np.log1p(np.exp(-z)), abs=1e-3)
         assert slope == pytest.approx(p - 1, abs=5e-3)
-        assert bend == pytest.approx(p * (1 - p), abs=0.03)
+        assert curvature == pytest.approx(p * (1 - p), abs=0.03)
 
 
-def test_beyond_the_places_a_curve_is_a_parabola_that_does_not_fall_for_ever():
+def test_beyond_the_samples_a_curve_is_a_parabola_and_never_concave():
     places = np.array([[-1.0, 0.0, 1.0]])
     rising, falling = Splines(places, places**2), Splines(places, -(places**2))
     z = np.array([10.0])
     assert rising.at(z)[0] == pytest.approx(100.0)
-    value, slope, _ = falling.at(z)  # bent down: goes on as a line
+    value, slope, _ = falling.at(z)  # concave at its end: continues as a line
     assert value == pytest.approx(-1.0 - 2.0 * 9.0)
     assert slope == pytest.approx(-2.0)
 
@@ -83,9 +83,9 @@ def test_one_value_is_a_constant_and_two_are_a_line():
     assert [float(part[0]) for part in line.at(z)] == [11.0, 2.0, 0.0]
 
 
-def test_of_many_places_the_nearest_are_taken_and_no_two_that_are_too_close():
+def test_the_nearest_samples_are_used_and_no_two_that_are_too_close():
     rng = np.random.default_rng(0)
-    curves = of(np.sin, rng.uniform(-3, 3, (4, 40)))
+    curves = sampled(np.sin, rng.uniform(-3, 3, (4, 40)))
     centre = np.array([-1.0, 0.0, 1.0, 2.0])
     splines = curves.centre(centre, np.full(4, 0.05))
     assert 3 <= splines.z.shape[1] <= MAX_NODES
@@ -95,28 +95,31 @@ def test_of_many_places_the_nearest_are_taken_and_no_two_that_are_too_close():
     np.testing.assert_allclose(splines.at(centre)[0], np.sin(centre), atol=5e-3)
 
 
-def test_further_curves_keep_their_own_places_whatever_their_number():
-    one, other = of(np.square, np.array([[0.0, 1.0, 2.0, 4.0]])), of(np.square, np.array([[-1.0, 0.5, 3.0]] * 2))
+def test_further_curves_keep_their_own_samples_whatever_their_number():
+    one, other = (
+        sampled(np.square, np.array([[0.0, 1.0, 2.0, 4.0]])),
+        sampled(np.square, np.array([[-1.0, 0.5, 3.0]] * 2)),
+    )
     for first, second in ((one, other), (other, one)):
         both = Curves(0)
         both.extend(first)
         both.extend(second)
         assert len(both) == 3
         z = np.array([1.5, -0.5, 2.0])
-        value, slope, bend = both.centre(z, np.full(3, 1e-6)).at(z)
+        value, slope, curvature = both.centre(z, np.full(3, 1e-6)).at(z)
         np.testing.assert_allclose(value, z**2, atol=1e-9)
         np.testing.assert_allclose(slope, 2 * z, atol=1e-9)
-        np.testing.assert_allclose(bend, 2.0, atol=1e-9)
+        np.testing.assert_allclose(curvature, 2.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("places", [np.zeros((2, 5)), np.array([[0.0, 1.0, 1.0, 1.0, 2.0]] * 2)])
-def test_places_that_come_twice_do_no_harm(places):
-    splines = of(np.square, places).centre(np.zeros(2), np.full(2, 1e-9))
+def test_repeated_samples_do_no_harm(places):
+    splines = sampled(np.square, places).centre(np.zeros(2), np.full(2, 1e-9))
     for part in splines.at(np.array([0.0, 1.5])):
         assert np.isfinite(part).all()
 
 
-def test_values_of_any_size_give_the_same_shape():
+def test_the_shape_does_not_depend_on_the_units():
     places = np.array([[-1.0, 0.0, 0.7, 2.0]])
     plain = Splines(places, np.cos(places)).at(np.array([0.4]))
     for c in (1e-100, 1e100):

@@ -1,4 +1,4 @@
-"""A surface through noisy values: to the bottom of a quadratic as far as noise allows, and a radius that fits F."""
+"""A response surface finds the minimum of a quadratic as far as the noise allows, and its radius adapts to F."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from zerothresh.methods.program.program import Program
 GOAL = np.array([0.0, 1.0, 0.0, -2.0, 0.0, 0.5])
 
 
-class Settling(Program):
-    """Nothing but a surface, from a point on the right support."""
+class SurfaceOnly(Program):
+    """A response surface alone, from a point on the right support."""
 
     def __init__(self, calls: int, radius: float = 0.5, noise: float = 0.1) -> None:
         self.calls, self.radius, self.noise = calls, radius, noise
@@ -27,8 +27,8 @@ class Settling(Program):
         context.move(theta, self.surface.F)
 
 
-def settle(fun, calls=600, *, seed=0, budget=5000, **options):
-    method = Settling(calls, **options)
+def minimise(fun, calls=600, *, seed=0, budget=5000, **options):
+    method = SurfaceOnly(calls, **options)
     rng = np.random.default_rng(seed)
     result = zt.minimize(lambda x: fun(x, rng), 6, 3, budget=budget, method=method, seed=seed)
     return result, method.surface
@@ -38,57 +38,59 @@ def noisy_quadratic(x, rng):
     return float((np.array([1, 2, 1, 1, 1, 0.5]) * (x - GOAL) ** 2).sum()) + 0.1 * rng.standard_normal()
 
 
-def test_the_bottom_is_found_as_far_as_noise_allows():
-    """600 values of noise 0.1 over a radius of 0.5 and more: F is then known to about 3 * 0.01 / (600 * 0.08) = 6e-4.
+def test_the_minimum_is_found_as_far_as_noise_allows():
+    """600 values with noise 0.1 over a radius of 0.5 and more leave a gap of about 3 * 0.01 / (600 * 0.08) = 6e-4 in F.
 
-    The mean of 20 runs may be 4 times that; a single pair of values around a point would leave 1e-1.
+    The mean of 20 runs may be 4 times that; single pairs of values around a point would leave a gap of 1e-1.
     """
     gaps = []
     for seed in range(20):
-        x = settle(noisy_quadratic, seed=seed)[0].x
+        x = minimise(noisy_quadratic, seed=seed)[0].x
         gaps.append(float((np.array([1, 2, 1, 1, 1, 0.5]) * (x - GOAL) ** 2).sum()))
     assert np.mean(gaps) < 2.4e-3
 
 
-def test_more_calls_bring_it_nearer():
+def test_more_calls_lead_closer_to_the_minimum():
     few, many = (
-        np.mean([((settle(noisy_quadratic, calls, seed=seed)[0].x - GOAL) ** 2).sum() for seed in range(10)])
+        np.mean([((minimise(noisy_quadratic, calls, seed=seed)[0].x - GOAL) ** 2).sum() for seed in range(10)])
         for calls in (100, 2000)
     )
     assert many < few / 5
 
 
-def test_where_f_is_no_quadratic_the_radius_shrinks_and_on_one_it_grows():
+def test_the_radius_shrinks_if_f_is_not_quadratic_and_grows_if_it_is():
     def steep(x, rng):
         z = 3 * (x - GOAL)
         return float((np.exp(z) - z).sum()) + 0.01 * rng.standard_normal()
 
     def radius(fun):
-        return np.exp(np.mean([np.log(settle(fun, 2000, seed=seed, radius=1.0)[1].radius) for seed in range(8)]))
+        return np.exp(np.mean([np.log(minimise(fun, 2000, seed=seed, radius=1.0)[1].radius) for seed in range(8)]))
 
     assert radius(steep) < 0.3
     assert radius(noisy_quadratic) > 1.0
 
 
-def test_noise_is_told_from_pairs_even_if_it_grows_with_the_distance():
+def test_noise_is_estimated_from_pairs_even_if_it_grows_with_the_distance():
     def growing(x, rng):
         away = float(((x - GOAL) ** 2).sum())
         return away + (0.05 + away) * 0.2 * rng.standard_normal()
 
-    runs = [settle(growing, 2000, seed=seed) for seed in range(8)]
-    assert np.exp(np.mean([np.log(surface.radius) for _, surface in runs])) > 0.4  # noise is no reason to look closer
+    runs = [minimise(growing, 2000, seed=seed) for seed in range(8)]
+    assert (
+        np.exp(np.mean([np.log(surface.radius) for _, surface in runs])) > 0.4
+    )  # noise is no reason for a shorter radius
     assert np.mean([((result.x - GOAL) ** 2).sum() for result, _ in runs]) < 0.01
 
 
 @pytest.mark.parametrize("calls", [0, 5, 11, 12, 13, 100])
-def test_no_more_calls_than_it_was_given(calls):
+def test_it_makes_no_more_calls_than_allowed(calls):
     asked = []
 
     def counted(x, rng):
         asked.append(x)
         return noisy_quadratic(x, rng)
 
-    result, _ = settle(counted, calls, budget=400)
+    result, _ = minimise(counted, calls, budget=400)
     assert len(asked) == result.nfev <= calls + 2  # the start, and F at the result
     assert result.support.tolist() == [1, 3, 5]
 
@@ -100,7 +102,7 @@ def test_it_stays_within_bounds():
         asked.append(x.copy())
         return noisy_quadratic(x, rng)
 
-    method = Settling(400)
+    method = SurfaceOnly(400)
     rng = np.random.default_rng(0)
     zt.minimize(lambda x: counted(x, rng), 6, 3, budget=1000, method=method, seed=0, bounds=(-1.7, 0.9))
     assert np.min(asked) >= -1.7
@@ -108,7 +110,7 @@ def test_it_stays_within_bounds():
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0, 1e200])
-def test_values_that_do_not_vary_leave_it_where_it_is(value):
-    result, surface = settle(lambda x, rng: value, 400)
+def test_constant_values_leave_the_point_unchanged(value):
+    result, surface = minimise(lambda x, rng: value, 400)
     np.testing.assert_allclose(result.x, 0.8 * GOAL, atol=1e-6)
     assert np.isfinite(surface.F)
