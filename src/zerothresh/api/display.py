@@ -1,4 +1,4 @@
-"""The live line of a run on a terminal."""
+"""The line on the terminal that shows the progress of a run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from zerothresh.api.optimizer import Optimizer
 
-_EVERY = 0.1  # seconds between two looks
+_INTERVAL = 0.1  # seconds between two updates
 
 
 class Display:
-    """Best value, #IZO of the budget, #NHT, support changes and time left; costs nothing when it is off."""
+    """A progress bar with the best value, #IZO out of the budget, #NHT, the support changes and the time left.
+
+    Arguments
+    ---------
+    optimizer: the optimizer whose progress is shown.
+    show: whether to show the bar; None means only if the standard error stream is a terminal.
+    """
 
     def __init__(self, optimizer: Optimizer, show: bool | None) -> None:
         self.optimizer = optimizer
@@ -34,15 +40,16 @@ class Display:
         return self
 
     def update(self) -> None:
-        """Show where the run is, at most ten times a second."""
+        """Show the present progress, at most ten times per second."""
         if self._bar is None:
             return
         now = time.monotonic()
         if now >= self._due:
-            self._due = now + _EVERY
+            self._due = now + _INTERVAL
             self._show()
 
     def _show(self) -> None:
+        """Redraw the bar."""
         self._bar.update(self._task, completed=self.optimizer.nfev, **_fields(self.optimizer))
 
     def __exit__(
@@ -54,6 +61,7 @@ class Display:
 
 
 def _bar() -> Any:
+    """Make the progress bar."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -70,6 +78,7 @@ def _bar() -> Any:
 
 
 def _fields(optimizer: Optimizer) -> dict[str, str]:
+    """Return the texts that the bar shows."""
     standing = optimizer.session.standing
     if standing.best_fun is not None:
         best = f"F {standing.best_fun:.5g}"
@@ -77,4 +86,4 @@ def _fields(optimizer: Optimizer) -> dict[str, str]:
         best = f"F ~{standing.recent:.4g}"  # a running mean of component values
     else:
         best = "F ?"
-    return {"best": best, "nht": str(standing.nht), "changes": str(max(0, max(0, optimizer.trace.support_changes)))}
+    return {"best": best, "nht": str(standing.nht), "changes": str(max(0, optimizer.trace.support_changes))}

@@ -1,4 +1,4 @@
-"""What comes back: a `scipy.optimize.OptimizeResult` that knows why it stopped."""
+"""The result of a run, and the progress that callbacks receive."""
 
 from __future__ import annotations
 
@@ -13,38 +13,61 @@ Indices = NDArray[np.int64]
 
 
 class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
-    """The outcome of a run.
+    """The result of a run: a `scipy.optimize.OptimizeResult` with these entries, which are also attributes.
 
     ============ =================================================================================
-    x            the best point whose F is known (else the last iterate), at most k non-zeros
+    x            the best point whose F is known (otherwise the last iterate), shape (d,)
     fun          F(x), or NaN if it is not known
     support      the coordinates of x that are not zero
-    nfev         calls of f_i made: the paper's #IZO
-    nht          hard thresholdings: the paper's #NHT
-    nit          steps
+    nfev         the number of calls of f_i: the paper's #IZO
+    nht          the number of hard thresholdings: the paper's #NHT
+    nit          the number of steps
     x_last       the last iterate, which the paper's methods return
-    success      whether the run ended as it should
+    success      whether the run ended as intended
     status       why it ended, a `zerothresh.Status`
-    message      the same in a sentence
-    remarks      what the method found and chose, as (calls made by then, words); empty for most
-    trace        the history, a row a step: a `zerothresh.Trace`
+    message      why it ended, as a sentence
+    remarks      what the method found and chose, as pairs (calls made by then, sentence);
+                 most methods make no remarks
+    trace        the history, with one row per step: a `zerothresh.Trace`
     failure      the call that failed (point, component, error, traceback), or None
-    spent        what the calls cost, if ``cost`` was given
-    seed         the seed, also if none was given
+    spent        the cost of the calls, if ``cost`` was given
+    seed         the seed, even if none was given
     method       the method, with its hyper-parameters
     estimator    the estimator
     ============ =================================================================================
     """
 
     def plot(self, **options: Any) -> Any:
-        """Draw F against #IZO and #NHT (needs matplotlib: the extra ``zerothresh[plot]``)."""
+        """Draw F against #IZO and #NHT (matplotlib comes with the extra ``zerothresh[plot]``).
+
+        Arguments
+        ---------
+        options: passed on to `zerothresh.api.plot.compare`.
+
+        Returns
+        -------
+        The matplotlib figure.
+        """
         from zerothresh.api import plot
 
         return plot.compare([self], **options)
 
 
 class Progress:
-    """A run after a step, for callbacks and loops."""
+    """The progress of a run after a step, which callbacks receive.
+
+    Attributes
+    ----------
+    x: the iterate, shape (d,), read-only.
+    fun: F(x), or None if it is not known.
+    support: the non-zero coordinates of x.
+    nfev: the number of calls of f_i so far (#IZO).
+    nht: the number of hard thresholdings so far (#NHT).
+    nit: the number of steps so far.
+    budget: the largest number of calls.
+    best_fun: the lowest F known so far, or None.
+    recent: a running mean of the component values at the iterates, or None.
+    """
 
     __slots__ = ("best_fun", "budget", "fun", "nfev", "nht", "nit", "recent", "support", "x")
 
@@ -61,12 +84,12 @@ class Progress:
         best_fun: float | None,
         recent: float | None,
     ) -> None:
-        self.x = x  # the iterate, read-only
-        self.fun = fun  # F(x), or None if it is not known
+        self.x = x
+        self.fun = fun
         self.support = support
         self.nfev, self.nht, self.nit, self.budget = nfev, nht, nit, budget
-        self.best_fun = best_fun  # the lowest F known so far, or None
-        self.recent = recent  # a running mean of the component values seen at iterates, or None
+        self.best_fun = best_fun
+        self.recent = recent
 
     def __repr__(self) -> str:
         fun = "?" if self.fun is None else f"{self.fun:.6g}"

@@ -18,14 +18,16 @@ import numpy as np
 def count(name: str, value: object, *, low: int = 1, what: str = "") -> int:
     """Check that a value is a whole number of at least ``low``.
 
-    Args:
-        name: the name of the argument, for the message.
-        value: what the user passed; NumPy integers are accepted, booleans and floats are not.
-        low: the smallest number that is allowed, 1 by default.
-        what: text that the message adds after the allowed values.
+    Arguments
+    ---------
+    name: the name of the argument, for the message.
+    value: what the user passed; NumPy integers are accepted, booleans and floats are not.
+    low: the smallest number that is allowed, 1 by default.
+    what: text that the message adds after the allowed values.
 
-    Returns:
-        The value as an ``int``.
+    Returns
+    -------
+    The value as an ``int``.
     """
     try:
         if isinstance(value, (bool, np.bool_)):

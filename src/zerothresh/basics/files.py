@@ -13,9 +13,10 @@ def write(path: Path, content: str | bytes) -> None:
 
     The content goes to a temporary file in the same folder, which is flushed to the disk and then renamed.
 
-    Args:
-        path: the file to create or to replace.
-        content: the new content; text is encoded as UTF-8.
+    Arguments
+    ---------
+    path: the file to create or to replace.
+    content: the new content; text is encoded as UTF-8.
     """
     data = content.encode() if isinstance(content, str) else content
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -57,9 +58,10 @@ def check_folder(folder: Path) -> None:
 def check_file(path: Path, *, overwrite: bool) -> None:
     """Raise ``ValueError`` if a file could not be written, before work is spent on its content.
 
-    Args:
-        path: the file that will be written.
-        overwrite: whether a file that exists already may be replaced.
+    Arguments
+    ---------
+    path: the file that will be written.
+    overwrite: whether a file that exists already may be replaced.
     """
     check_folder(path.parent)
     if path.exists() and not path.is_file():

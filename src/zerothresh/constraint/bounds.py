@@ -13,9 +13,10 @@ from zerothresh.basics.arrays import Array
 class Box:
     """Lower and upper bounds on the coordinates; every queried point respects them.
 
-    Attributes:
-        low: the lower bounds, shape (d,), at most 0; -inf where there is none.
-        high: the upper bounds, shape (d,), at least 0; inf where there is none.
+    Attributes
+    ----------
+    low: the lower bounds, shape (d,), at most 0; -inf where there is none.
+    high: the upper bounds, shape (d,), at least 0; inf where there is none.
     """
 
     low: Array
@@ -29,12 +30,14 @@ class Box:
         for directions with a symmetric distribution, and w(v) - w(-v) = 2 v, so that forward and central differences
         both still estimate the gradient.
 
-        Args:
-            theta: the centre of the probes, shape (d,), inside the box.
-            points: the points theta + v, shape (d,) or (q, d).
+        Arguments
+        ---------
+        theta: the centre of the probes, shape (d,), inside the box.
+        points: the points theta + v, shape (d,) or (q, d).
 
-        Returns:
-            The points theta + w(v), of the same shape.
+        Returns
+        -------
+        The points theta + w(v), of the same shape.
         """
         mirrored = 2.0 * theta - points
         excess = points - np.clip(points, self.low, self.high)

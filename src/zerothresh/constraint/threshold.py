@@ -73,12 +73,14 @@ def _threshold(v: Any, gain: Any, k: int, out: Any) -> bool:
 def hard_threshold(v: Array, k: int) -> Array:
     """Keep the k entries of largest absolute value, and set the others to 0.
 
-    Args:
-        v: a vector, shape (d,), with finite entries.
-        k: the number of entries to keep, at least 1.
+    Arguments
+    ---------
+    v: a vector, shape (d,), with finite entries.
+    k: the number of entries to keep, at least 1.
 
-    Returns:
-        A new vector, shape (d,). Raises `Diverged` if an entry of v is not finite.
+    Returns
+    -------
+    A new vector, shape (d,). Raises `Diverged` if an entry of v is not finite.
 
     >>> hard_threshold(np.array([1.0, -3.0, 2.0, 2.0]), 2)
     array([ 0., -3.,  2.,  0.])
@@ -96,16 +98,17 @@ class Constraint:
     reduces the squared distance by the gain v_j^2 - (v_j - clip(v_j))^2, so the coordinates (or groups) with the k
     largest gains are kept.
 
-    Args:
-        d: the dimension.
-        k: the largest number of non-zeros, or of groups with non-zeros if ``groups`` is given.
-        bounds: a pair (low, high) of numbers or of arrays of shape (d,), or a ``scipy.optimize.Bounds``; every
-            interval must contain 0. None (the default) means no bounds.
-        include: coordinates that are always in the support, as a list of indices or as a mask of shape (d,). They
-            count towards k. None (the default) means none.
-        exclude: coordinates that are always 0, in the same form. None (the default) means none.
-        groups: a label per coordinate, shape (d,); coordinates with the same label are kept or dropped together.
-            None (the default) means that every coordinate is its own group.
+    Arguments
+    ---------
+    d: the dimension.
+    k: the largest number of non-zeros, or of groups with non-zeros if ``groups`` is given.
+    bounds: a pair (low, high) of numbers or of arrays of shape (d,), or a ``scipy.optimize.Bounds``; every
+        interval must contain 0. None (the default) means no bounds.
+    include: coordinates that are always in the support, as a list of indices or as a mask of shape (d,). They
+        count towards k. None (the default) means none.
+    exclude: coordinates that are always 0, in the same form. None (the default) means none.
+    groups: a label per coordinate, shape (d,); coordinates with the same label are kept or dropped together.
+        None (the default) means that every coordinate is its own group.
     """
 
     def __init__(

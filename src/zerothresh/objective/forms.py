@@ -20,9 +20,10 @@ Indices = NDArray[np.int64]
 class Problem(Protocol):
     """An objective as an object, which knows its dimension and evaluates its components at many points.
 
-    Attributes:
-        d: the dimension of a point.
-        n: the number of components f_1 .. f_n, whose mean is the objective F.
+    Attributes
+    ----------
+    d: the dimension of a point.
+    n: the number of components f_1 .. f_n, whose mean is the objective F.
     """
 
     d: int
@@ -31,12 +32,14 @@ class Problem(Protocol):
     def values(self, points: Array, components: Indices) -> Array:
         """Evaluate f_i(x) for pairs of a point x and a component i.
 
-        Args:
-            points: the points, shape (B, d), read-only.
-            components: the component i for each point, from 0 to n - 1, shape (B,), read-only.
+        Arguments
+        ---------
+        points: the points, shape (B, d), read-only.
+        components: the component i for each point, from 0 to n - 1, shape (B,), read-only.
 
-        Returns:
-            The values, shape (B,).
+        Returns
+        -------
+        The values, shape (B,).
         """
 
 
@@ -47,12 +50,13 @@ class BadValue(ValueError):
 class Objective:
     """A user's function in any of its forms; the values that it returns are checked.
 
-    Args:
-        function: the user's function, called as f(x), f(x, i), f(X) or f(X, I).
-        d: the dimension of a point.
-        n: the number of components; 1 if the function takes no component.
-        takes_component: whether the function takes the component i (or the array I) as its second argument.
-        vectorized: whether the function takes many points at once: X of shape (B, d), and I of shape (B,).
+    Arguments
+    ---------
+    function: the user's function, called as f(x), f(x, i), f(X) or f(X, I).
+    d: the dimension of a point.
+    n: the number of components; 1 if the function takes no component.
+    takes_component: whether the function takes the component i (or the array I) as its second argument.
+    vectorized: whether the function takes many points at once: X of shape (B, d), and I of shape (B,).
     """
 
     def __init__(self, function: Callable[..., Any], d: int, n: int, *, takes_component: bool, vectorized: bool):
@@ -83,12 +87,14 @@ def _unmasked(value: Any) -> NDArray[Any]:
 def scalar(value: Any, *, finite: bool = True) -> float:
     """Check that a returned value is one real number.
 
-    Args:
-        value: what the function returned: a number, or an array of one number.
-        finite: whether NaN and infinite values are refused; True by default.
+    Arguments
+    ---------
+    value: what the function returned: a number, or an array of one number.
+    finite: whether NaN and infinite values are refused; True by default.
 
-    Returns:
-        The number. Raises `BadValue` with the reason if the value is refused.
+    Returns
+    -------
+    The number. Raises `BadValue` with the reason if the value is refused.
     """
     if type(value) is float:
         number = value
@@ -121,13 +127,15 @@ def _all_finite(numbers: Any) -> bool:
 def vector(value: Any, size: int, *, finite: bool = True) -> Array:
     """Check that a returned value holds one real number per point.
 
-    Args:
-        value: what the vectorised function returned.
-        size: the number of points that it was called with.
-        finite: whether NaN and infinite values are refused; True by default.
+    Arguments
+    ---------
+    value: what the vectorised function returned.
+    size: the number of points that it was called with.
+    finite: whether NaN and infinite values are refused; True by default.
 
-    Returns:
-        The numbers, shape (size,). Raises `BadValue` with the reason if the value is refused.
+    Returns
+    -------
+    The numbers, shape (size,). Raises `BadValue` with the reason if the value is refused.
     """
     if value is None:
         raise BadValue(f"the function returned None; it must return {size} numbers (is a `return` missing?)")
@@ -151,14 +159,16 @@ def vector(value: Any, size: int, *, finite: bool = True) -> Array:
 def wrap(fun: Any, d: int | None, n: int | None, vectorized: bool) -> Objective:
     """Make an `Objective` of a function or of a problem object.
 
-    Args:
-        fun: a function of x (or of x and i), or an object with the attributes of `Problem`.
-        d: the dimension; None if only a problem object knows it.
-        n: the number of components, if the function takes a component; None if it does not.
-        vectorized: whether the function takes many points at once. A problem object always does.
+    Arguments
+    ---------
+    fun: a function of x (or of x and i), or an object with the attributes of `Problem`.
+    d: the dimension; None if only a problem object knows it.
+    n: the number of components, if the function takes a component; None if it does not.
+    vectorized: whether the function takes many points at once. A problem object always does.
 
-    Returns:
-        The objective. Raises ``ValueError`` if the arguments contradict each other.
+    Returns
+    -------
+    The objective. Raises ``ValueError`` if the arguments contradict each other.
     """
     if not callable(fun) and not isinstance(fun, Problem):
         raise ValueError(

@@ -53,12 +53,14 @@ class Restricted(Protocol):
 def best_subset(problem: Restricted, k: int) -> tuple[Array, float]:
     """Find the k-sparse optimum of a problem by trying every support of size k.
 
-    Args:
-        problem: the problem to solve.
-        k: the number of non-zeros, from 1 to d.
+    Arguments
+    ---------
+    problem: the problem to solve.
+    k: the number of non-zeros, from 1 to d.
 
-    Returns:
-        The minimiser theta*, shape (d,), and F(theta*).
+    Returns
+    -------
+    The minimiser theta*, shape (d,), and F(theta*).
     """
     k = check.count("k", k)
     if k > problem.d:

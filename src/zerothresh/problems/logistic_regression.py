@@ -14,10 +14,11 @@ class Logistic:
     r"""Logistic regression, labels -1 and 1:
     :math:`f_i(\theta) = \log(1 + e^{-y_i x_i \cdot \theta}) + \frac\lambda2 ||\theta||^2`.
 
-    Args:
-        X: the features, shape (n, d), one row per component.
-        y: the labels, each -1 or 1, shape (n,).
-        lam: the weight lambda of the penalty, 0 by default.
+    Arguments
+    ---------
+    X: the features, shape (n, d), one row per component.
+    y: the labels, each -1 or 1, shape (n,).
+    lam: the weight lambda of the penalty, 0 by default.
 
     >>> float(Logistic(np.eye(2), [1.0, -1.0]).F(np.zeros(2)).__round__(4))
     0.6931
@@ -79,8 +80,9 @@ class Logistic:
     def optimum(self, k: int) -> tuple[Array, float]:
         """Find the k-sparse optimum by enumerating all supports of size k.
 
-        Returns:
-            The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
+        Returns
+        -------
+        The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
         """
         return best_subset(self, k)
 
@@ -91,15 +93,17 @@ def logistic(n: int = 100, d: int = 20, k_true: int = 3, lam: float = 0.01, seed
     The features are standard normal, the non-zero coefficients are -2 or 2, and the labels are drawn with the
     probabilities of the model.
 
-    Args:
-        n: the number of components (rows of X), 100 by default.
-        d: the dimension, 20 by default.
-        k_true: the number of non-zero coefficients, 3 by default.
-        lam: the weight lambda of the penalty, 0.01 by default.
-        seed: the seed of the data, 0 by default.
+    Arguments
+    ---------
+    n: the number of components (rows of X), 100 by default.
+    d: the dimension, 20 by default.
+    k_true: the number of non-zero coefficients, 3 by default.
+    lam: the weight lambda of the penalty, 0.01 by default.
+    seed: the seed of the data, 0 by default.
 
-    Returns:
-        The problem.
+    Returns
+    -------
+    The problem.
     """
     check.count("n", n)
     check.count("k_true", k_true)

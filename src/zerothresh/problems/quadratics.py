@@ -14,9 +14,10 @@ class Quadratic:
 
     Their mean is :math:`\frac12 (\theta - \bar b)' A (\theta - \bar b)` plus a constant.
 
-    Args:
-        A: the symmetric Hessian that all components share, shape (d, d).
-        centres: the minimisers b_i of the components, shape (n, d).
+    Arguments
+    ---------
+    A: the symmetric Hessian that all components share, shape (d, d).
+    centres: the minimisers b_i of the components, shape (n, d).
 
     >>> Quadratic(np.eye(2), np.array([[1.0, 0.0]])).F(np.zeros(2))
     0.5
@@ -66,8 +67,9 @@ class Quadratic:
     def optimum(self, k: int) -> tuple[Array, float]:
         """Find the k-sparse optimum by enumerating all supports of size k.
 
-        Returns:
-            The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
+        Returns
+        -------
+        The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
         """
         return best_subset(self, k)
 
@@ -80,17 +82,19 @@ def quadratic(
     The eigenvectors of the Hessian are random, and its eigenvalues are spaced geometrically from 1/condition to 1.
     The non-zeros of the minimiser of F have absolute values from 1 to 2.
 
-    Args:
-        d: the dimension, 20 by default.
-        k_true: the number of non-zeros of the minimiser of F, 3 by default.
-        condition: the condition number of the Hessian, at least 1; 10 by default.
-        n: the number of components, 1 by default.
-        spread: the standard deviation of the normal noise by which the minimisers of the components differ from that
-            of F, 0 by default.
-        seed: the seed of the data, 0 by default.
+    Arguments
+    ---------
+    d: the dimension, 20 by default.
+    k_true: the number of non-zeros of the minimiser of F, 3 by default.
+    condition: the condition number of the Hessian, at least 1; 10 by default.
+    n: the number of components, 1 by default.
+    spread: the standard deviation of the normal noise by which the minimisers of the components differ from that
+        of F, 0 by default.
+    seed: the seed of the data, 0 by default.
 
-    Returns:
-        The problem.
+    Returns
+    -------
+    The problem.
     """
     check.count("d", d)
     check.count("n", n)

@@ -12,10 +12,11 @@ from zerothresh.problems.common import best_subset, generator, scores, squares
 class Ridge:
     r"""Ridge regression: :math:`f_i(\theta) = (x_i \cdot \theta - y_i)^2 + \frac\lambda2 ||\theta||^2`.
 
-    Args:
-        X: the features, shape (n, d), one row per component.
-        y: the targets, shape (n,).
-        lam: the weight lambda of the penalty, 0.5 by default.
+    Arguments
+    ---------
+    X: the features, shape (n, d), one row per component.
+    y: the targets, shape (n,).
+    lam: the weight lambda of the penalty, 0.5 by default.
 
     >>> Ridge(np.eye(2), [1.0, 2.0], lam=0.0).F(np.array([1.0, 2.0]))
     0.0
@@ -62,8 +63,9 @@ class Ridge:
     def optimum(self, k: int) -> tuple[Array, float]:
         """Find the k-sparse optimum by enumerating all supports of size k.
 
-        Returns:
-            The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
+        Returns
+        -------
+        The minimiser theta*, shape (d,), and F(theta*). Raises ``ValueError`` if there are too many supports.
         """
         return best_subset(self, k)
 
@@ -74,14 +76,16 @@ def ridge(n: int = 10, d: int = 5, lam: float = 0.5, seed: int = 0) -> Ridge:
     The rows x_i are uniform in the unit ball, theta* is standard normal and y = X theta*; then each column of X is
     standardised. The paper does not say whether y is standardised too; here it is not.
 
-    Args:
-        n: the number of components (rows of X), at least 2; 10 by default.
-        d: the dimension, 5 by default.
-        lam: the weight lambda of the penalty, 0.5 by default.
-        seed: the seed of the data, 0 by default.
+    Arguments
+    ---------
+    n: the number of components (rows of X), at least 2; 10 by default.
+    d: the dimension, 5 by default.
+    lam: the weight lambda of the penalty, 0.5 by default.
+    seed: the seed of the data, 0 by default.
 
-    Returns:
-        The problem.
+    Returns
+    -------
+    The problem.
     """
     check.count("n", n, low=2)
     check.count("d", d)

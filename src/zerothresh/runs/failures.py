@@ -19,8 +19,9 @@ _MOST_TRACEBACK = 10_000  # characters of a traceback that are stored, counted f
 class Failures:
     """The failed calls of a run: ``failures.jsonl``, and ``failure-N.npy`` for points with many coordinates.
 
-    Args:
-        folder: the run folder.
+    Arguments
+    ---------
+    folder: the run folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,14 +31,15 @@ class Failures:
     def add(self, *, round: int, row: int, component: int, point: Any, error: str, trace: str, calls: int) -> None:
         """Add a failed call to the record.
 
-        Args:
-            round: the number of the round.
-            row: the row of the round that the call was for (the first one, if it was for several).
-            component: the component of that row.
-            point: the point of that row, shape (d,).
-            error: the error in one line.
-            trace: the traceback of the error.
-            calls: the number of calls that were charged to the budget.
+        Arguments
+        ---------
+        round: the number of the round.
+        row: the row of the round that the call was for (the first one, if it was for several).
+        component: the component of that row.
+        point: the point of that row, shape (d,).
+        error: the error in one line.
+        trace: the traceback of the error.
+        calls: the number of calls that were charged to the budget.
         """
         entry: dict[str, Any] = {
             "time": lines.stamp(),

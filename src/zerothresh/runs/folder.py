@@ -35,11 +35,12 @@ _FIRST_COST = 0.005  # seconds; an assumption about the time of a snapshot, unti
 class Recovered:
     """What a run folder knows about a run.
 
-    Attributes:
-        budget: the budget of the previous session; None if the folder is new.
-        meta: the counts and numbers of the newest valid snapshot; None if the run must be replayed from its start.
-        arrays: the arrays of that snapshot.
-        lines: the values and failures that the journals hold since then.
+    Attributes
+    ----------
+    budget: the budget of the previous session; None if the folder is new.
+    meta: the counts and numbers of the newest valid snapshot; None if the run must be replayed from its start.
+    arrays: the arrays of that snapshot.
+    lines: the values and failures that the journals hold since then.
     """
 
     budget: int | None = None
@@ -55,9 +56,10 @@ class Run:
     ``journal-R.jsonl`` holds the values that have arrived since. The last two snapshots are kept, and the journals
     since the older one, so that a run can fall back to the older snapshot if the newer one is damaged.
 
-    Args:
-        folder: the path of the folder, which is created if it does not exist.
-        fsync: when journaled values are forced to the disk, one of ``FSYNC_MODES``; "batch" by default.
+    Arguments
+    ---------
+    folder: the path of the folder, which is created if it does not exist.
+    fsync: when journaled values are forced to the disk, one of ``FSYNC_MODES``; "batch" by default.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, fsync: str = "batch") -> None:
@@ -95,12 +97,14 @@ class Run:
     def recover(self, identity: dict[str, Any], budget: int) -> Recovered:
         """Read what the folder knows about a run, or describe the run in it if the folder is new.
 
-        Args:
-            identity: the arguments that make the run what it is, from `identity_of`.
-            budget: the budget of the run, which may be larger than before but not smaller.
+        Arguments
+        ---------
+        identity: the arguments that make the run what it is, from `identity_of`.
+        budget: the budget of the run, which may be larger than before but not smaller.
 
-        Returns:
-            The newest valid snapshot and the values since. Raises `RunError` if the folder belongs to another run.
+        Returns
+        -------
+        The newest valid snapshot and the values since. Raises `RunError` if the folder belongs to another run.
         """
         self._name = run_name(identity)
         if not os.path.lexists(self.folder / "run.json"):
@@ -209,9 +213,10 @@ class Run:
     def save(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Write a snapshot, and remove what is older than the snapshot before it.
 
-        Args:
-            meta: the counts and numbers of the search; it is the state before round ``meta["round"]``.
-            arrays: the arrays of the search, from `flatten`.
+        Arguments
+        ---------
+        meta: the counts and numbers of the search; it is the state before round ``meta["round"]``.
+        arrays: the arrays of the search, from `flatten`.
         """
         begun = self._last = time.monotonic()
         number = int(meta["round"])
@@ -283,12 +288,14 @@ def stored_budget(folder: str | os.PathLike[str] | None) -> int | None:
 def read_description(folder: Path) -> dict[str, Any]:
     """Read and check run.json, which describes the run.
 
-    Args:
-        folder: the run folder.
+    Arguments
+    ---------
+    folder: the run folder.
 
-    Returns:
-        The content: "schema", "zerothresh" (the version), "identity", "budget" and "first_budget". Raises `RunError`
-        if the folder is no run folder, or if the file is not valid.
+    Returns
+    -------
+    The content: "schema", "zerothresh" (the version), "identity", "budget" and "first_budget". Raises `RunError`
+    if the folder is no run folder, or if the file is not valid.
     """
     path = folder / "run.json"
     try:

@@ -16,9 +16,10 @@ from zerothresh.runs.errors import RunError
 def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
     """Return the identity of a run as a JSON object: method, parameters, seed, start, constraint and problem.
 
-    Args:
-        task: the task of the run.
-        problem: the `fingerprint` of the objective, or None if it is not known.
+    Arguments
+    ---------
+    task: the task of the run.
+    problem: the `fingerprint` of the objective, or None if it is not known.
     """
     constraint = task.constraint
     box = None if constraint.bounds is None else [constraint.bounds.low, constraint.bounds.high]
@@ -71,12 +72,14 @@ def digest(array: Any) -> str:
 def fingerprint(fun: Any) -> str:
     """Identify an objective as far as possible without calling it.
 
-    Args:
-        fun: the function or problem object.
+    Arguments
+    ---------
+    fun: the function or problem object.
 
-    Returns:
-        What the attribute or method ``fingerprint`` of the objective says, if it has one. Otherwise the name of a
-        function, or the type of an object followed by a digest of its arrays and numbers.
+    Returns
+    -------
+    What the attribute or method ``fingerprint`` of the objective says, if it has one. Otherwise the name of a
+    function, or the type of an object followed by a digest of its arrays and numbers.
     """
     own = getattr(fun, "fingerprint", None)
     if own is not None:
@@ -101,10 +104,11 @@ _ARGUMENTS = {"start": "x0", "options": "hyper-parameter"}
 def compare(folder: Any, stored: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise `RunError` with the first difference if two identities are not the same.
 
-    Args:
-        folder: the run folder, for the message.
-        stored: the identity in run.json.
-        now: the identity of the present run.
+    Arguments
+    ---------
+    folder: the run folder, for the message.
+    stored: the identity in run.json.
+    now: the identity of the present run.
     """
     for key, value in now.items():
         old = stored.get(key)

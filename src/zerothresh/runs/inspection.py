@@ -36,14 +36,15 @@ _FINAL = ("BUDGET", "CONVERGED", "DIVERGED")  # after these, the same command do
 class StoredRun:
     """The newest valid snapshot of a run, and how much the journals hold beyond it.
 
-    Attributes:
-        folder: the run folder.
-        description: the content of run.json.
-        meta: the counts and numbers of the snapshot; None if there is no snapshot yet.
-        arrays: the arrays of the snapshot.
-        values: the number of values in the journals since the snapshot.
-        failed: the number of failed calls in the journals since the snapshot.
-        broken: for each snapshot that cannot be read, the reason.
+    Attributes
+    ----------
+    folder: the run folder.
+    description: the content of run.json.
+    meta: the counts and numbers of the snapshot; None if there is no snapshot yet.
+    arrays: the arrays of the snapshot.
+    values: the number of values in the journals since the snapshot.
+    failed: the number of failed calls in the journals since the snapshot.
+    broken: for each snapshot that cannot be read, the reason.
     """
 
     folder: Path
@@ -89,11 +90,12 @@ class StoredRun:
 class Fault:
     """A call that failed.
 
-    Attributes:
-        time: when it failed, in ISO 8601 format.
-        component: the component that was called.
-        calls: the number of calls that were charged to the budget.
-        error: the error in one line.
+    Attributes
+    ----------
+    time: when it failed, in ISO 8601 format.
+    component: the component that was called.
+    calls: the number of calls that were charged to the budget.
+    error: the error in one line.
     """
 
     time: str
@@ -106,31 +108,32 @@ class Fault:
 class Inspection:
     """The state and the progress of a run, as its folder shows them.
 
-    Attributes:
-        folder: the path of the run folder.
-        state: "new", "running", "ended", or "stopped" or "crashed", which the same command continues.
-        holder: the process that writes the folder at present; None if there is none.
-        status: the name of the `zerothresh.Status` of the latest end; None if the run has not ended in order.
-        message: the same in a sentence.
-        identity: the method, hyper-parameters, estimator, seed, d, n, k and problem of the run.
-        budget: the largest number of calls.
-        calls: the number of calls made, including those in the journals.
-        since_snapshot: the number of calls in the journals since the latest snapshot.
-        failed_calls: the number of calls that failed.
-        spent: the cost of the calls at the snapshot, in the user's currency; None if no cost was given.
-        best_fun: the lowest F known at the snapshot; None if F is not known at any point.
-        recent: a running mean of component values at the snapshot, for when F is not known.
-        steps: the number of steps at the snapshot.
-        nht: the number of hard thresholdings at the snapshot (#NHT).
-        support: the non-zero coordinates of the best point at the snapshot; None if there is no snapshot.
-        support_changes: the number of changes of the support up to the snapshot.
-        sessions: the number of sessions.
-        crashes: the number of sessions that did not end in order.
-        failures: the number of recorded failures.
-        last_failures: the latest of them.
-        speed: the calls per second in the latest session; None if it is not known.
-        seconds_left: the time that the rest of the budget takes at that speed; None if it is not known.
-        broken: for each snapshot that cannot be read, the reason.
+    Attributes
+    ----------
+    folder: the path of the run folder.
+    state: "new", "running", "ended", or "stopped" or "crashed", which the same command continues.
+    holder: the process that writes the folder at present; None if there is none.
+    status: the name of the `zerothresh.Status` of the latest end; None if the run has not ended in order.
+    message: the same in a sentence.
+    identity: the method, hyper-parameters, estimator, seed, d, n, k and problem of the run.
+    budget: the largest number of calls.
+    calls: the number of calls made, including those in the journals.
+    since_snapshot: the number of calls in the journals since the latest snapshot.
+    failed_calls: the number of calls that failed.
+    spent: the cost of the calls at the snapshot, in the user's currency; None if no cost was given.
+    best_fun: the lowest F known at the snapshot; None if F is not known at any point.
+    recent: a running mean of component values at the snapshot, for when F is not known.
+    steps: the number of steps at the snapshot.
+    nht: the number of hard thresholdings at the snapshot (#NHT).
+    support: the non-zero coordinates of the best point at the snapshot; None if there is no snapshot.
+    support_changes: the number of changes of the support up to the snapshot.
+    sessions: the number of sessions.
+    crashes: the number of sessions that did not end in order.
+    failures: the number of recorded failures.
+    last_failures: the latest of them.
+    speed: the calls per second in the latest session; None if it is not known.
+    seconds_left: the time that the rest of the budget takes at that speed; None if it is not known.
+    broken: for each snapshot that cannot be read, the reason.
     """
 
     folder: str
@@ -162,11 +165,13 @@ class Inspection:
 def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     """Read the newest valid snapshot of a run, and count the values and failures since.
 
-    Args:
-        folder: the run folder, which another process may be writing.
+    Arguments
+    ---------
+    folder: the run folder, which another process may be writing.
 
-    Returns:
-        A consistent view of the folder. Raises `RunError` if it is not a run folder, or if it cannot be read.
+    Returns
+    -------
+    A consistent view of the folder. Raises `RunError` if it is not a run folder, or if it cannot be read.
     """
     path = _run_folder(folder)
     for _ in range(_ATTEMPTS):
@@ -236,11 +241,13 @@ def _read_once(folder: Path) -> StoredRun:
 def inspect(folder: str | os.PathLike[str]) -> Inspection:
     """Report the state, the spending, the best value, the sessions, the failures and the speed of a run.
 
-    Args:
-        folder: the run folder, which another process may be writing.
+    Arguments
+    ---------
+    folder: the run folder, which another process may be writing.
 
-    Returns:
-        The report. Raises `RunError` if the folder is not a run folder, or if it cannot be read.
+    Returns
+    -------
+    The report. Raises `RunError` if the folder is not a run folder, or if it cannot be read.
 
     >>> import tempfile
     >>> import zerothresh as zt

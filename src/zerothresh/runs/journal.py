@@ -44,11 +44,12 @@ _sync = getattr(os, "fdatasync", os.fsync)
 class ValueLine:
     """Values that the journal holds for consecutive rows of a round.
 
-    Attributes:
-        round: the number of the round.
-        final: whether the round evaluates F at the result, rather than what the method asked for.
-        start: the first row.
-        values: the values of the rows start, start + 1, and so on.
+    Attributes
+    ----------
+    round: the number of the round.
+    final: whether the round evaluates F at the result, rather than what the method asked for.
+    start: the first row.
+    values: the values of the rows start, start + 1, and so on.
     """
 
     round: int
@@ -61,11 +62,12 @@ class ValueLine:
 class FailureLine:
     """A failed call that the journal holds.
 
-    Attributes:
-        round: the number of the round.
-        start: the row that the call was for (the first one, if it was for several).
-        component: the component of that row.
-        calls: the number of calls that were charged to the budget.
+    Attributes
+    ----------
+    round: the number of the round.
+    start: the row that the call was for (the first one, if it was for several).
+    component: the component of that row.
+    calls: the number of calls that were charged to the budget.
     """
 
     round: int
@@ -85,12 +87,13 @@ class Journal:
     pending, and never loses a value that has been paid for. Bytes that are reserved and not yet used are zeros, which
     the reader takes for the end.
 
-    Args:
-        path: the file, which is created if it does not exist.
-        fsync: one of ``FSYNC_MODES``. "value" waits for the disk after every value; "batch" lets a second thread write
-            to the disk, at most a tenth of a second behind; "never" leaves it to the operating system. A process that
-            is killed loses nothing in any mode: they differ only in what a power failure can destroy.
-        end: the length of the valid content, which new lines follow; what is behind it is cut off. 0 by default.
+    Arguments
+    ---------
+    path: the file, which is created if it does not exist.
+    fsync: one of ``FSYNC_MODES``. "value" waits for the disk after every value; "batch" lets a second thread write
+        to the disk, at most a tenth of a second behind; "never" leaves it to the operating system. A process that
+        is killed loses nothing in any mode: they differ only in what a power failure can destroy.
+    end: the length of the valid content, which new lines follow; what is behind it is cut off. 0 by default.
     """
 
     def __init__(self, path: Path, fsync: str, end: int = 0) -> None:
@@ -157,11 +160,12 @@ class Journal:
     def values(self, round_: int, final: bool, start: int, values: Array) -> None:
         """Append the values of consecutive rows of a round.
 
-        Args:
-            round_: the number of the round.
-            final: whether the round evaluates F at the result, rather than what the method asked for.
-            start: the first row.
-            values: the values of the rows start, start + 1, and so on.
+        Arguments
+        ---------
+        round_: the number of the round.
+        final: whether the round evaluates F at the result, rather than what the method asked for.
+        start: the first row.
+        values: the values of the rows start, start + 1, and so on.
         """
         if not _LITTLE:
             values = values.astype("<f8")
@@ -231,8 +235,9 @@ class Journal:
 class Syncer:
     """A thread that syncs a file to the disk on request; requests that arrive meanwhile are served together.
 
-    Args:
-        fd: the descriptor of the file.
+    Arguments
+    ---------
+    fd: the descriptor of the file.
     """
 
     def __init__(self, fd: int) -> None:
@@ -276,13 +281,15 @@ class Syncer:
 def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int, bool]:
     """Read the valid lines of a journal up to the first incomplete or damaged one.
 
-    Args:
-        path: the journal.
-        begin: the byte to begin at, 0 by default.
+    Arguments
+    ---------
+    path: the journal.
+    begin: the byte to begin at, 0 by default.
 
-    Returns:
-        The lines, with the values of short lines joined to the line before them; the byte where the valid lines end;
-        and whether anything but zeros follows there.
+    Returns
+    -------
+    The lines, with the values of short lines joined to the line before them; the byte where the valid lines end;
+    and whether anything but zeros follows there.
     """
     data = read_plain(path, _MOST_BYTES)
     lines: list[ValueLine | FailureLine] = []

@@ -23,10 +23,11 @@ def append(path: Path, record: dict[str, Any], *, sync: bool = True) -> None:
 
     If the process that wrote the previous line was killed in the middle of it, that line is ended first.
 
-    Args:
-        path: the file, which is created if it does not exist.
-        record: the JSON object.
-        sync: whether to wait until the line is on the disk; True by default.
+    Arguments
+    ---------
+    path: the file, which is created if it does not exist.
+    record: the JSON object.
+    sync: whether to wait until the line is on the disk; True by default.
     """
     fd = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:

@@ -30,8 +30,9 @@ class Lock:
     The kernel releases the lock when the process ends, in whatever way it ends, and worker processes that were forked
     from it do not hold it. The file names the holder, for the message that another process gets.
 
-    Args:
-        folder: the run folder. Raises `RunError` if another process writes it, or if this process has it open already.
+    Arguments
+    ---------
+    folder: the run folder. Raises `RunError` if another process writes it, or if this process has it open already.
     """
 
     def __init__(self, folder: Path) -> None:

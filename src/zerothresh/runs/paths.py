@@ -22,12 +22,14 @@ PART = re.compile(
 def open_plain(path: Path, flags: int) -> int:
     """Open a regular file; links, pipes and devices are refused with `RunError`.
 
-    Args:
-        path: the file.
-        flags: the flags of ``os.open``.
+    Arguments
+    ---------
+    path: the file.
+    flags: the flags of ``os.open``.
 
-    Returns:
-        The file descriptor.
+    Returns
+    -------
+    The file descriptor.
     """
     try:
         fd = os.open(path, flags | _GUARD, 0o644)

@@ -15,8 +15,9 @@ class Sessions:
 
     A session that was killed has no line for its end.
 
-    Args:
-        folder: the run folder.
+    Arguments
+    ---------
+    folder: the run folder.
     """
 
     def __init__(self, folder: Path) -> None:

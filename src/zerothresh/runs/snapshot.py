@@ -24,11 +24,12 @@ _MOST_ARRAYS = 1000  # a snapshot with more arrays is refused
 def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, sync: bool = True) -> None:
     """Write a snapshot so that the file is complete or does not exist.
 
-    Args:
-        path: the file to write.
-        meta: counts and numbers, as a JSON object.
-        arrays: the arrays by name.
-        sync: whether to wait for the disk, so that this holds after a power failure too; True by default.
+    Arguments
+    ---------
+    path: the file to write.
+    meta: counts and numbers, as a JSON object.
+    arrays: the arrays by name.
+    sync: whether to wait for the disk, so that this holds after a power failure too; True by default.
     """
     buffer = io.BytesIO()
     header = np.frombuffer(json.dumps(meta).encode(), np.uint8)
@@ -56,8 +57,9 @@ def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read a snapshot, whose content is not trusted.
 
-    Returns:
-        The counts and numbers, and the arrays by name. Raises `RunError` if the file is damaged or forged.
+    Returns
+    -------
+    The counts and numbers, and the arrays by name. Raises `RunError` if the file is damaged or forged.
     """
     fd = open_plain(path, os.O_RDONLY)
     try:

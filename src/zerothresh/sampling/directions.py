@@ -76,17 +76,19 @@ class Block(Protocol):
 def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int) -> Block:
     """Draw a block of random directions; the same arguments always give the same block.
 
-    Args:
-        family: the family of directions, one of ``FAMILIES``.
-        q: the number of directions.
-        d: the dimension.
-        s2: the number of non-zeros of a direction, from 1 to d; the family "coordinate" ignores it.
-        key: the key of the random stream, from `zerothresh.sampling.philox.key_of`.
-        round: the number of the round.
-        tag: tells the blocks of one round apart.
+    Arguments
+    ---------
+    family: the family of directions, one of ``FAMILIES``.
+    q: the number of directions.
+    d: the dimension.
+    s2: the number of non-zeros of a direction, from 1 to d; the family "coordinate" ignores it.
+    key: the key of the random stream, from `zerothresh.sampling.philox.key_of`.
+    round: the number of the round.
+    tag: tells the blocks of one round apart.
 
-    Returns:
-        The block, in the representation that suits its size.
+    Returns
+    -------
+    The block, in the representation that suits its size.
     """
     stream = (round, tag, key)
     if family == "coordinate":
@@ -157,10 +159,11 @@ class SparseBlock:
     def coordinates(d: int, chosen: NDArray[np.int64], steps: Array) -> SparseBlock:
         """Return the block of the directions steps_j e_j, one for each of the chosen coordinates.
 
-        Args:
-            d: the dimension.
-            chosen: the coordinates j, shape (q,).
-            steps: the length of each direction, shape (q,).
+        Arguments
+        ---------
+        d: the dimension.
+        chosen: the coordinates j, shape (q,).
+        steps: the length of each direction, shape (q,).
         """
         return SparseBlock(d, np.ascontiguousarray(chosen[:, None]), np.ascontiguousarray(steps[:, None]))
 

@@ -17,11 +17,13 @@ def kernel(function: F) -> F:
     ``fastmath``, because a reordered sum would make the bits depend on the processor; and ``nogil``, so that an
     objective on another thread can run at the same time.
 
-    Args:
-        function: a function of numbers and NumPy arrays that numba can compile in nopython mode.
+    Arguments
+    ---------
+    function: a function of numbers and NumPy arrays that numba can compile in nopython mode.
 
-    Returns:
-        The compiled function, which is called like the original.
+    Returns
+    -------
+    The compiled function, which is called like the original.
     """
     options = {"error_model": "numpy", "nogil": True}
     try:

@@ -38,11 +38,13 @@ u32, u64, f32 = np.uint32, np.uint64, np.float32
 def seed_of(seed: object) -> int:
     """Check a seed, or draw one from the operating system if it is None.
 
-    Args:
-        seed: a whole number from 0 to 2**1000 - 1, or None.
+    Arguments
+    ---------
+    seed: a whole number from 0 to 2**1000 - 1, or None.
 
-    Returns:
-        The seed as an ``int``.
+    Returns
+    -------
+    The seed as an ``int``.
 
     >>> seed_of(7)
     7
@@ -200,11 +202,12 @@ class Stream:
 
     Each method of this class continues the stream where the previous call stopped.
 
-    Args:
-        seed: the seed of the run.
-        round: the number of the round.
-        purpose: tells the streams of one round apart; ``PLAN`` by default.
-        key: the key of the seed, if it is known already; otherwise it is computed by `key_of`.
+    Arguments
+    ---------
+    seed: the seed of the run.
+    round: the number of the round.
+    purpose: tells the streams of one round apart; ``PLAN`` by default.
+    key: the key of the seed, if it is known already; otherwise it is computed by `key_of`.
 
     >>> Stream(seed=3, round=0).integers(10, 4).tolist() == Stream(seed=3, round=0).integers(10, 4).tolist()
     True

@@ -1,4 +1,4 @@
-"""The history of a run, a row a step."""
+"""The history of a run, with one row per step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ Indices = NDArray[np.int64]
 
 
 class Trace:
-    """Columns ``step, nfev, nht, fun, support``; ``fun`` is NaN where F was not known.
+    """The history of a run: one row per step, with the columns ``step, nfev, nht, fun, support``.
 
-    Supports are kept only where they change, so that a long run stays small. The rows of a run folder
-    that were written by an earlier session are read only when they are looked at.
+    A support is stored only where it changes, so that the trace of a long run stays small. Rows that an earlier session
+    wrote into a run folder are read only when they are needed.
+
+    Attributes
+    ----------
+    remarks: what the method found and chose, as pairs of the number of calls made by then and a sentence.
+    support_changes: the number of changes of the support; -1 before the first step.
 
     >>> trace = Trace()
     >>> trace.append(step=1, nfev=11, nht=1, fun=0.5, support=np.array([2, 7]))
@@ -27,19 +32,28 @@ class Trace:
     """
 
     def __init__(self) -> None:
-        self.remarks: list[tuple[int, str]] = []  # what the method found and chose, with the calls made by then
+        self.remarks: list[tuple[int, str]] = []
         self._rows: list[tuple[int, int, int, float]] = []
-        self._supports: list[tuple[int, Indices]] = []  # (row where it begins, support)
-        self._earlier: tuple[Path, int] | None = None  # rows in a file: its path, their bytes
-        self._count = 0  # rows, those of the file too
-        self.support_changes = -1  # how often the support changed; the first one is not a change
-        self._last = b"?"
+        self._supports: list[tuple[int, Indices]] = []  # (the first row that has it, the support)
+        self._earlier: tuple[Path, int] | None = None  # rows that are in a file: its path, and how many bytes they take
+        self._count = 0  # the number of rows, including those in the file
+        self.support_changes = -1  # the support of the first step does not count as a change
+        self._last = b"?"  # the bytes of the last support
 
     def append(self, *, step: int, nfev: int, nht: int, fun: float | None, support: Indices) -> None:
-        """Add a step."""
-        name = support.tobytes()
-        if name != self._last:
-            self._last = name
+        """Add a row.
+
+        Arguments
+        ---------
+        step: the number of the step, from 1.
+        nfev: the number of calls of f_i so far.
+        nht: the number of hard thresholdings so far.
+        fun: F at the iterate, or None if it is not known.
+        support: the non-zero coordinates of the iterate.
+        """
+        content = support.tobytes()
+        if content != self._last:
+            self._last = content
             self._supports.append((len(self._rows), support))
             self.support_changes += 1
         self._rows.append((step, nfev, nht, np.nan if fun is None else fun))
@@ -62,32 +76,33 @@ class Trace:
     __hash__ = None  # type: ignore[assignment]
 
     def _column(self, place: int, dtype: type) -> NDArray[Any]:
+        """Return a column as an array."""
         self._load()
         return np.array([row[place] for row in self._rows], dtype=dtype)
 
     @property
     def step(self) -> Indices:
-        """The number of the step, from 1."""
+        """The number of each step, from 1."""
         return self._column(0, np.int64)
 
     @property
     def nfev(self) -> Indices:
-        """Calls of f_i so far (#IZO)."""
+        """The number of calls of f_i (#IZO) up to each step."""
         return self._column(1, np.int64)
 
     @property
     def nht(self) -> Indices:
-        """Hard thresholdings so far (#NHT)."""
+        """The number of hard thresholdings (#NHT) up to each step."""
         return self._column(2, np.int64)
 
     @property
     def fun(self) -> Array:
-        """F at the iterate, NaN where it was not known."""
+        """F at the iterate of each step, NaN where it is not known."""
         return self._column(3, np.float64)
 
     @property
     def support(self) -> list[Indices]:
-        """The coordinates that are not zero, of each step."""
+        """The non-zero coordinates of the iterate of each step."""
         self._load()
         out: list[Indices] = []
         for place, (row, support) in enumerate(self._supports):
@@ -96,31 +111,33 @@ class Trace:
         return out
 
     def to_records(self) -> np.recarray[Any, Any]:
-        """A NumPy record array; ``support`` is a column of arrays."""
+        """Return the trace as a NumPy record array, in which the column ``support`` holds arrays."""
         dtype = [("step", "i8"), ("nfev", "i8"), ("nht", "i8"), ("fun", "f8"), ("support", "O")]
         supports = self.support
         rows = [(*row, support) for row, support in zip(self._rows, supports, strict=True)]
         return np.array(rows, dtype=dtype).view(np.recarray)
 
     def to_frame(self) -> Any:
-        """A pandas data frame (needs pandas: the extra ``zerothresh[plot]``)."""
+        """Return the trace as a pandas data frame (pandas comes with the extra ``zerothresh[plot]``)."""
         try:
             import pandas
         except ImportError:
-            raise ImportError("a trace becomes a data frame with pandas: pip install 'zerothresh[plot]'") from None
+            raise ImportError(
+                "converting a trace to a data frame needs pandas: pip install 'zerothresh[plot]'"
+            ) from None
         frame = pandas.DataFrame({name: getattr(self, name) for name in ("step", "nfev", "nht", "fun")})
         frame["support"] = self.support
         return frame
 
     def to_csv(self) -> str:
-        """Comma-separated values; the support as indices with blanks between."""
+        """Return the trace as comma-separated values; a support is written as indices with spaces between them."""
         supports = self.support
         return _csv(zip(self._rows, supports, strict=True), header=True)
 
-    # Run folders: rows go to a file, and come back from it.
+    # For run folders: rows are written to a file, and read from it again.
 
     def flush_text(self, since: int) -> str:
-        """The rows from number ``since`` on, for the file; a support that has not changed is left out."""
+        """Return the rows from number ``since`` on as text for the file; a support that has not changed is left out."""
         skipped = self._count - len(self._rows)
         begins = {row + skipped: support for row, support in self._supports}
         rows = self._rows[since - skipped :]
@@ -128,17 +145,26 @@ class Trace:
 
     @property
     def last_support(self) -> Indices:
-        """The support of the last row."""
+        """The non-zero coordinates of the iterate of the last step."""
         return np.frombuffer(self._last, np.int64) if self._count else np.empty(0, np.int64)
 
     def resume(self, path: Path, size: int, rows: int, changes: int, support: Indices) -> None:
-        """Go on after ``rows`` rows that are in the first ``size`` bytes of a file."""
+        """Continue a trace whose earlier rows are in a file.
+
+        Arguments
+        ---------
+        path: the file.
+        size: the number of bytes that the earlier rows take, from the start of the file.
+        rows: the number of earlier rows.
+        changes: the number of changes of the support in them.
+        support: the support of the last of them.
+        """
         self._earlier = (path.absolute(), size) if rows else None
         self._count, self.support_changes = rows, changes
         self._last = support.tobytes() if rows else b"?"
 
     def _load(self) -> None:
-        """Read the rows of earlier sessions, once."""
+        """Read the rows that are in the file, unless that has been done."""
         if self._earlier is None:
             return
         path, size = self._earlier
@@ -152,6 +178,7 @@ class Trace:
 
 
 def _csv(rows: Any, *, header: bool) -> str:
+    """Format rows as comma-separated values; a support of None is left out, and an empty one is a dash."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     if header:
@@ -163,4 +190,5 @@ def _csv(rows: Any, *, header: bool) -> str:
 
 
 def _indices(text: str) -> Indices:
+    """Read a support from its text."""
     return np.array([] if text == "-" else text.split(), dtype=np.int64)
