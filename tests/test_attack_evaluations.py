@@ -66,7 +66,7 @@ def test_a_raised_budget_goes_on_and_pays_for_another_evaluation_only(tmp_path):
         assert model.seen == found.queries <= 400
     assert found.search.budget == 400 - 3 * 12  # one evaluation before the search, and two after it
     assert names(tmp_path) == ["run", "run-after", "run-after-2", "run-before"]
-    with pytest.raises(ValueError, match="a budget may stay or grow"):
+    with pytest.raises(ValueError, match="run-before .*budget"):
         universal(model, x, y, **small, run=run)
     assert model.seen == found.queries
 
@@ -78,9 +78,9 @@ def test_the_folders_of_another_attack_are_refused(tmp_path):
     with pytest.raises(ValueError, match="run-after belongs to another attack"):
         universal(model, x[:5], y[:5], **CALL, run=tmp_path / "run")
     (tmp_path / "run-after").rename(tmp_path / "elsewhere")
-    with pytest.raises(ValueError, match=r"run-before was made with n = 12, not 5"):
+    with pytest.raises(ValueError, match=r"run-before .* n = 12, not 5"):
         universal(model, x[:5], y[:5], **CALL, run=tmp_path / "run")
-    with pytest.raises(ValueError, match=r"run-before was made with k = 1, not 2"):
+    with pytest.raises(ValueError, match=r"run-before .* k = 1, not 2"):
         universal(model, x, y, **CALL | {"k": 2}, run=tmp_path / "run")
     assert model.seen == seen
 
