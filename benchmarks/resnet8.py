@@ -84,11 +84,11 @@ def convert(content: bytes) -> Any:
 
         rectified = False
         if code == kinds.CONV_2D:
-            told = read(tflite.Conv2DOptions)
+            convolution = read(tflite.Conv2DOptions)
             weight = constant(model, graph.Tensors(inputs[1])).transpose(0, 3, 1, 2)
             names = [f"t{inputs[0]}", put(inputs[1], weight), put(inputs[2], constant(model, graph.Tensors(inputs[2])))]
-            settings = {"strides": [told.StrideH(), told.StrideW()], "auto_pad": "SAME_UPPER"}
-            kind, rectified = "Conv", told.FusedActivationFunction() == tflite.ActivationFunctionType.RELU
+            settings = {"strides": [convolution.StrideH(), convolution.StrideW()], "auto_pad": "SAME_UPPER"}
+            kind, rectified = "Conv", convolution.FusedActivationFunction() == tflite.ActivationFunctionType.RELU
         elif code == kinds.ADD:
             kind, names, settings = "Add", [f"t{i}" for i in inputs], {}
             rectified = read(tflite.AddOptions).FusedActivationFunction() == tflite.ActivationFunctionType.RELU
@@ -106,13 +106,13 @@ def convert(content: bytes) -> Any:
         nodes.append(helper.make_node(kind, names, [out + "_raw" if rectified else out], **settings))
         if rectified:
             nodes.append(helper.make_node("Relu", [out + "_raw"], [out]))
-    given = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 3, 32, 32])
-    told = helper.make_tensor_value_info(f"t{graph.Outputs(0)}", TensorProto.FLOAT, ["batch", 10])
-    made = helper.make_graph(nodes, "resnet8", [given], [told], weights)
-    whole = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], producer_name="zerothresh")
-    whole.ir_version = 8
-    onnx.checker.check_model(whole)
-    return whole
+    images = helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", 3, 32, 32])
+    scores = helper.make_tensor_value_info(f"t{graph.Outputs(0)}", TensorProto.FLOAT, ["batch", 10])
+    graph_proto = helper.make_graph(nodes, "resnet8", [images], [scores], weights)
+    net = helper.make_model(graph_proto, opset_imports=[helper.make_opsetid("", 17)], producer_name="zerothresh")
+    net.ir_version = 8
+    onnx.checker.check_model(net)
+    return net
 
 
 def main() -> None:

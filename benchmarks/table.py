@@ -119,9 +119,9 @@ def _summary(rows: list[Row], place: int) -> None:
     print("  judged by result() alone:   ", mean(rows, lambda row: row.best_paper(place), "result"))
     print("ratio to SZOHT at its best:   ", mean(rows, lambda row: row.best_paper(place, ("szoht",))))
     print("ratio to the best peer:       ", mean([r for r in rows if r.peers], lambda row: row.best_peer(place)))
-    nobody = [r.problem.name for r in rows if r.contestant(place).ert == r.best_paper(place).ert == inf]
-    if nobody:
-        print("left out, as neither succeeds:", ", ".join(nobody))
+    unsolved = [r.problem.name for r in rows if r.contestant(place).ert == r.best_paper(place).ert == inf]
+    if unsolved:
+        print("left out, as neither succeeds:", ", ".join(unsolved))
 
 
 def profiles(rows: list[Row], label: str, path: Path) -> None:
