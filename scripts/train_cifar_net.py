@@ -176,9 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cifar10", required=True, help="an archive or a folder that load_cifar10 can read")
     parser.add_argument("--epochs", type=int, default=12, help="passes over the training images; 12 by default")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="the seed of the weights and of the order of images; 0 by default"
-    )
+    parser.add_argument("--seed", type=int, default=0, help="the seed of PyTorch; 0 by default")
     parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch; 2 by default")
     parser.add_argument("--out", type=Path, default=OUT, help="the folder for both files; the package by default")
     arguments = parser.parse_args()
