@@ -120,7 +120,7 @@ def test_the_same_command_goes_on_after_a_kill_and_says_so() -> None:
     Path("ledger").unlink()
     killed(200)
     outcome = run(*RUN, "--out", "r.json", "--trace", "t.csv")
-    assert "runs/a is a run with 199 calls made; it goes on from there" in outcome.stderr
+    assert "continuing the run in runs/a after 199 calls" in outcome.stderr
     assert calls() == total + 1  # the call that died is made again
     whole, resumed = json.loads(Path("whole.json").read_text()), json.loads(Path("r.json").read_text())
     for key in ("x", "fun", "nfev", "nht", "nit", "message", "status"):
@@ -130,7 +130,7 @@ def test_the_same_command_goes_on_after_a_kill_and_says_so() -> None:
 
 
 def test_a_new_run_is_announced_and_quiet_says_nothing() -> None:
-    assert run(*RUN).stderr == "zerothresh: runs/a is a new run\n"
+    assert run(*RUN).stderr == "zerothresh: starting a new run in runs/a\n"
     assert run(*RUN, "--quiet").output == ""
 
 
@@ -139,7 +139,7 @@ def test_a_failure_leaves_a_run_that_the_same_command_takes_further() -> None:
     Path("fail").touch()
     outcome = run(*RUN, "--out", "r.json", "--quiet", code=1)
     assert "the licence [server]" in outcome.stderr
-    assert "to go on, run the same command again" in outcome.stderr
+    assert "to continue it, run the same command again" in outcome.stderr
     Path("fail").unlink()
     assert "to go on" not in run(*RUN, "--out", "r.json").stderr
     assert json.loads(Path("r.json").read_text())["success"]
@@ -148,7 +148,7 @@ def test_a_failure_leaves_a_run_that_the_same_command_takes_further() -> None:
 def test_a_time_limit_is_a_success_that_tells_how_to_go_on() -> None:
     outcome = run(*RUN, "--max-time", "1e-9")
     assert "max_time = 1e-09 s have passed" in words(outcome.stdout)
-    assert "to go on, run the same command again" in outcome.stderr
+    assert "to continue it, run the same command again" in outcome.stderr
 
 
 def test_retries_timeout_and_nan_reach_the_engine() -> None:
@@ -236,16 +236,16 @@ def test_show_tells_everything_of_a_run_in_80_columns() -> None:
     text = words(outcome.stdout)
     for piece in (
         "runs/a state ended: the budget is spent",
-        "a larger budget goes on",
+        "to continue, raise the budget",
         "method szoht, eta = 0.1, batch = 1",
         "q = 10, mu = 0.001",
         "loss, d = 30, n = 1, seed = 1",
         "of 600, ",
         "at the best point",
         "3 of at most 3 non-zeros: 3 7 9; changed",
-        "sessions 2, 0 of them broken off",
-        "calls a second in the latest session",
-        "failures 1, charged as 1 calls",
+        "sessions 2, of which 0 crashed or were killed",
+        "calls per second in the latest session",
+        "failures 1, counted as 1 calls",
     ):
         assert piece in text, text
 
@@ -269,7 +269,7 @@ def test_a_killed_run_is_a_crash_with_all_values_counted() -> None:
     assert 0 < told["since_snapshot"] <= 56
     assert told["holder"] is None
     text = words(run("show", "runs/a").stdout)
-    assert "broken off: the process was killed" in text
+    assert "crashed: the process was killed" in text
     assert "of these calls are newer than the snapshot" in text
     run(*RUN)
     told = shown()
@@ -377,7 +377,7 @@ def test_a_broken_snapshot_falls_back_to_the_one_before(monkeypatch: pytest.Monk
     assert len(told["broken"]) == 1
     assert told["calls"] == good["calls"]  # the journal since the one before has the rest
     assert told["since_snapshot"] > 0
-    assert "broken" in words(run("show", "runs/a").stdout)
+    assert "damaged" in words(run("show", "runs/a").stdout)
     outcome = run("export", "runs/a", "--trace", "t.csv", "--best", "b.npy")
     assert f"{told['since_snapshot']:,} calls are newer than the snapshot" in outcome.stderr
     assert len(Path("t.csv").read_text().splitlines()) == told["steps"] + 1

@@ -1,4 +1,4 @@
-"""From words on the command line to the objective, the start and the method."""
+"""Turn arguments of the command line into the objective, the start and the method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zerothresh.cli.messages import BadInput, own_traceback, refusing
 
 
 def objective(target: str) -> Any:
-    """What ``module:function`` or ``path/to/file.py:function`` names."""
+    """Return the object that ``module:function`` or ``path/to/file.py:function`` names."""
     where, _, name = target.rpartition(":")
     if not where or not name:
         raise BadInput(f"the objective must be module:function or path/to/file.py:function, not {target!r}")
@@ -31,8 +31,8 @@ def objective(target: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and f"{where}.".startswith(f"{error.name}."):
             raise BadInput(
-                f"there is no module {error.name!r} in the current folder or among the installed packages; "
-                f"a file is named as path/to/file.py:{name}"
+                f"there is no module {error.name!r} in the current folder or among the installed packages. To use a "
+                f"file, write path/to/file.py:{name}"
             ) from None
         raise _broken(where, error) from None
     except (Exception, SystemExit) as error:
@@ -48,12 +48,13 @@ def objective(target: str) -> Any:
 
 
 def _file(path: Path) -> ModuleType:
+    """Import a file as a module."""
     if not path.is_file():
-        raise BadInput(f"there is no file {path}: the objective is named as path/to/file.py:function")
+        raise BadInput(f"there is no file {path}: write path/to/file.py:function")
     folder = str(path.resolve().parent)
     if folder not in sys.path:
-        sys.path.insert(0, folder)  # so that it can import the files beside it
-    name = f"zerothresh_objective_{path.stem}"  # a file may be called like an installed module
+        sys.path.insert(0, folder)  # so that it can import other files of its folder
+    name = f"zerothresh_objective_{path.stem}"  # a file may have the name of an installed module
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise BadInput(f"{path} cannot be imported as Python")
@@ -64,19 +65,20 @@ def _file(path: Path) -> ModuleType:
 
 
 def _broken(where: str, error: BaseException) -> BadInput:
+    """Print the traceback of an import that failed, and return the error to raise."""
     typer.echo(own_traceback(error), err=True, nl=False)
     return BadInput(f"{where} could not be imported: {type(error).__name__} (its traceback is above)")
 
 
 def start(x0: Path | None, dim: int | None, fun: Any) -> Any:
-    """The start, the dimension, or None for a problem object that knows its own."""
+    """Return the start, or the dimension, or None for a problem object that knows its own dimension."""
     import numpy as np
 
     from zerothresh.objective.forms import Problem
 
     if x0 is None:
         if dim is None and not isinstance(fun, Problem):
-            raise BadInput("--dim is needed: the length d of the vectors that the function takes (or --x0 start.npy)")
+            raise BadInput("--dim is needed, the length d of the vectors that the function takes; or --x0 start.npy")
         return dim
     try:
         theta = np.load(x0, allow_pickle=False)
@@ -88,7 +90,7 @@ def start(x0: Path | None, dim: int | None, fun: Any) -> Any:
 
 
 def method(name: str, settings: list[str]) -> Any:
-    """The method of that name with its hyper-parameters from ``key=value``."""
+    """Return the method of that name, with its hyper-parameters from a list of ``key=value``."""
     import inspect
 
     from zerothresh.basics import check
@@ -100,7 +102,7 @@ def method(name: str, settings: list[str]) -> Any:
         if not (key and equals and value):
             raise BadInput(f"--set takes key=value, for example --set eta=0.01, not {setting!r}")
         if key in options:
-            raise BadInput(f"--set {key}=... is given twice: which one counts?")
+            raise BadInput(f"--set {key}=... is given twice: give it once")
         options[key] = _parsed(value)
     with refusing():
         known = check.one_of("--method", name.lower().replace("_", "-"), available())
@@ -113,6 +115,7 @@ def method(name: str, settings: list[str]) -> Any:
 
 
 def _parsed(text: str) -> int | float | str:
+    """Return a number if the text is one, otherwise the text."""
     for kind in (int, float):
         try:
             return kind(text)

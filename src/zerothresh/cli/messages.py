@@ -1,4 +1,4 @@
-"""How the command speaks: one sentence for bad input, the user's own traceback, tables, exit codes."""
+"""What the command prints: one sentence for bad input, the user's own traceback, tables; and its exit codes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import typer
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # 130: what shells give a command that Ctrl-C ended
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # shells use 130 for a command that Ctrl-C ended
 
-_INTERNAL = (  # files whose frames lead to the user's code
+_INTERNAL = (  # files whose frames come before the user's code in a traceback
     str(Path(__file__).parents[1]),
     "<frozen importlib",
     str(Path("importlib", "__init__.py")),
@@ -23,12 +23,12 @@ _INTERNAL = (  # files whose frames lead to the user's code
 
 
 class BadInput(Exception):
-    """What the user gave cannot be used; the sentence says what to do."""
+    """The input cannot be used; the message says why, and what to do."""
 
 
 @contextmanager
 def speaking() -> Iterator[None]:
-    """Bad input becomes a sentence and exit code 2, Ctrl-C exit code 130, a warning a line."""
+    """Print bad input as one sentence with exit code 2, end with 130 after Ctrl-C, and print warnings as one line."""
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
@@ -43,7 +43,7 @@ def speaking() -> Iterator[None]:
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """The library's refusals become bad input; what the objective raises never comes this way."""
+    """Turn the library's refusals into bad input; errors of the objective never come this way."""
     try:
         yield
     except (ValueError, MemoryError) as error:
@@ -51,7 +51,7 @@ def refusing() -> Iterator[None]:
 
 
 def own_traceback(error: BaseException) -> str:
-    """The traceback from the user's first frame on; the frames that led there are ours and tell nothing."""
+    """Return a traceback from the user's first frame on, without the frames of this package that led there."""
     frame = error.__traceback__
     while frame is not None and any(part in frame.tb_frame.f_code.co_filename for part in _INTERNAL):
         frame = frame.tb_next
@@ -59,7 +59,7 @@ def own_traceback(error: BaseException) -> str:
 
 
 def print_rows(title: str, rows: dict[str, str]) -> None:
-    """A table of names and values. Control characters are shown as ?, for a value may come from a stranger's file."""
+    """Print a table of names and values; control characters become ?, because a value may come from a foreign file."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -73,12 +73,14 @@ def print_rows(title: str, rows: dict[str, str]) -> None:
 
 
 def _printable(text: str) -> str:
+    """Replace control characters by ?."""
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
+    """Print a warning of this package as one line, and others as Python does."""
     if issubclass(category, UserWarning):
         typer.echo(f"warning: {message}", err=True)
     else:

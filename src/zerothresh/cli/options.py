@@ -1,4 +1,4 @@
-"""The options of `zerothresh solve`, each with its help."""
+"""The options of `zerothresh solve` and `zerothresh advise`, each with its help text."""
 
 from __future__ import annotations
 
@@ -8,45 +8,54 @@ from typing import Annotated
 import typer
 
 _PROBLEM, _METHOD, _ESTIMATE = "The problem", "The method", "The gradient estimate"
-_FAULTS, _RUN = "When calls fail, and when to stop", "The run and its output"
+_FAULTS, _RUN = "Failed calls and time limits", "The run and its output"
 
 Objective = Annotated[
     str,
     typer.Argument(
         metavar="MODULE:FUNCTION",
         help="What to minimise: module:function (the current folder is searched first), path/to/file.py:function, "
-        "or a problem object with d, n and values(points, components).",
+        "or the name of a problem object with d, n and values(points, components).",
     ),
 ]
-K = Annotated[int, typer.Option("-k", help="The most non-zero coordinates.", rich_help_panel=_PROBLEM)]
+K = Annotated[int, typer.Option("-k", help="The largest number of non-zero coordinates.", rich_help_panel=_PROBLEM)]
 Budget = Annotated[
     int,
     typer.Option(
-        help="The most calls of the function (#IZO); never exceeded. It may grow when a run goes on.",
+        help="The largest number of calls of the function (#IZO); never exceeded. It may be raised when a run is "
+        "continued.",
         rich_help_panel=_PROBLEM,
     ),
 ]
 Dim = Annotated[
     int | None,
-    typer.Option(help="d, the length of x; the start is 0. A problem object knows it.", rich_help_panel=_PROBLEM),
+    typer.Option(
+        help="The dimension d, which is the length of x; the run starts at 0. Not needed for a problem object.",
+        rich_help_panel=_PROBLEM,
+    ),
 ]
 Components = Annotated[
     int | None,
     typer.Option(
-        help="n: F is the mean of function(x, i) for i = 0 .. n-1. Without it, F is function(x).",
+        help="The number n of components: F is the mean of function(x, i) over i = 0, ..., n-1. Without it, F is "
+        "function(x).",
         rich_help_panel=_PROBLEM,
     ),
 ]
-Start = Annotated[Path | None, typer.Option(metavar="FILE.npy", help="The start, a vector.", rich_help_panel=_PROBLEM)]
+Start = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.npy", help="A file with the start, a vector of length d.", rich_help_panel=_PROBLEM),
+]
 Bounds = Annotated[
     tuple[float, float] | None,
-    typer.Option(metavar="LOW HIGH", help="Every coordinate stays between them.", rich_help_panel=_PROBLEM),
+    typer.Option(metavar="LOW HIGH", help="Every coordinate stays between these two values.", rich_help_panel=_PROBLEM),
 ]
 Vectorized = Annotated[
     bool,
     typer.Option(
         "--vectorized",
-        help="The function takes many points at once: X of shape (B, d) (and I of shape (B,)), and returns (B,).",
+        help="The function takes many points at once: X of shape (B, d), with --components also I of shape (B,); it "
+        "returns an array of shape (B,).",
         rich_help_panel=_PROBLEM,
     ),
 ]
@@ -54,7 +63,7 @@ Vectorized = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help="The method, by name: see `zerothresh methods`. auto needs no settings.", rich_help_panel=_METHOD
+        help="The name of the method; `zerothresh methods` lists them. auto needs no settings.", rich_help_panel=_METHOD
     ),
 ]
 Settings = Annotated[
@@ -62,41 +71,47 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A hyper-parameter of the method, such as eta=0.01; may be given again.",
+        help="A hyper-parameter of the method, such as eta=0.01. May be given several times.",
         rich_help_panel=_METHOD,
     ),
 ]
 
 Q = Annotated[
     int | None,
-    typer.Option(help="Directions; an estimate costs q + 1 calls (default: 10).", rich_help_panel=_ESTIMATE),
+    typer.Option(
+        help="The number of directions per estimate, which costs q + 1 calls (default: 10).", rich_help_panel=_ESTIMATE
+    ),
 ]
 Mu = Annotated[
     float | None,
     typer.Option(
-        help="Length of a step along a direction, as small as the function's noise allows (default: 1e-3; auto and "
+        help="The length of a difference step, as small as the noise of the function allows (default: 1e-3; auto and "
         "its parts measure it).",
         rich_help_panel=_ESTIMATE,
     ),
 ]
 S2 = Annotated[
     int | None,
-    typer.Option(help="Size of a direction's random support (default: d).", rich_help_panel=_ESTIMATE),
+    typer.Option(help="The number of non-zeros of a direction (default: d).", rich_help_panel=_ESTIMATE),
 ]
 Directions = Annotated[
     str | None,
     typer.Option(
-        help="orthogonal (default), sphere (the paper's), rademacher or coordinate.", rich_help_panel=_ESTIMATE
+        help="How directions are drawn: orthogonal (default), sphere (as in the paper), rademacher or coordinate.",
+        rich_help_panel=_ESTIMATE,
     ),
 ]
 Difference = Annotated[
-    str | None, typer.Option(help="forward (default), or central (2q calls).", rich_help_panel=_ESTIMATE)
+    str | None,
+    typer.Option(
+        help="The kind of difference: forward (default), or central, which costs 2q calls.", rich_help_panel=_ESTIMATE
+    ),
 ]
 Independent = Annotated[
     bool,
     typer.Option(
         "--independent",
-        help="Draw the two estimates inside a difference of vr-szht or sarah-szht apart; noisier.",
+        help="Draw separate directions for the two estimates inside a difference of vr-szht or sarah-szht; noisier.",
         rich_help_panel=_ESTIMATE,
     ),
 ]
@@ -104,70 +119,81 @@ PerComponent = Annotated[
     bool,
     typer.Option(
         "--per-component",
-        help="Draw directions afresh for each component of a round, as the paper does; noisier.",
+        help="Draw separate directions for each component of a round, as in the paper; noisier.",
         rich_help_panel=_ESTIMATE,
     ),
 ]
 
 Retries = Annotated[
     int,
-    typer.Option(help="How often a call that raised or took too long is made again; charged.", rich_help_panel=_FAULTS),
+    typer.Option(
+        help="How often a call that raised or timed out is repeated; each attempt counts as a call.",
+        rich_help_panel=_FAULTS,
+    ),
 ]
 Backoff = Annotated[
     float,
-    typer.Option(help="Seconds before the first retry; doubled for each further one.", rich_help_panel=_FAULTS),
+    typer.Option(help="Seconds to wait before the first retry; doubled for each further one.", rich_help_panel=_FAULTS),
 ]
 Timeout = Annotated[float | None, typer.Option(help="Seconds after which a call is given up.", rich_help_panel=_FAULTS)]
 OnNan = Annotated[
     str,
     typer.Option(
-        help="What NaN or an infinity does: stop the run, be made again (retry), or count as the worst value seen "
-        "(worst).",
+        help="What to do with NaN or an infinity: stop the run (stop), repeat the call (retry), or use the worst value "
+        "seen so far (worst).",
         rich_help_panel=_FAULTS,
     ),
 ]
 MaxTime = Annotated[
     float | None,
-    typer.Option(help="Seconds after which no more calls are begun, in this session.", rich_help_panel=_FAULTS),
+    typer.Option(help="Seconds after which this session starts no further calls.", rich_help_panel=_FAULTS),
 ]
 
 Seed = Annotated[
     int | None,
-    typer.Option(help="The same seed gives the same run. Without it one is drawn, and told.", rich_help_panel=_RUN),
+    typer.Option(
+        help="The seed: the same seed gives the same run. Without it, a seed is drawn and shown.", rich_help_panel=_RUN
+    ),
 ]
-Workers = Annotated[int, typer.Option(help="Threads that call the function.", rich_help_panel=_RUN)]
+Workers = Annotated[int, typer.Option(help="The number of threads that call the function.", rich_help_panel=_RUN)]
 Run = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Keep every value here as it arrives. The same command again goes on where the run stopped, "
-        "whatever stopped it; see `zerothresh show` and `zerothresh export`.",
+        help="Keep every value in this folder as it arrives. The same command continues the run, whatever stopped it; "
+        "see `zerothresh show` and `zerothresh export`.",
         rich_help_panel=_RUN,
     ),
 ]
 Fsync = Annotated[
     str,
     typer.Option(
-        help="When a value of --run has to be on the disk itself, should the power fail: value (before the next "
-        "call), batch (about a tenth of a second later) or never (when the system likes).",
+        help="When a value in --run must be safe from a power failure: value (before the next call), batch (about a "
+        "tenth of a second later) or never (whenever the system writes it).",
         rich_help_panel=_RUN,
     ),
 ]
-Out = Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the result here.", rich_help_panel=_RUN)]
+Out = Annotated[
+    Path | None, typer.Option(metavar="FILE.json", help="Write the result to this file.", rich_help_panel=_RUN)
+]
 Trace = Annotated[
     Path | None,
-    typer.Option(metavar="FILE.csv", help="Write a row a step here: calls, #NHT, support.", rich_help_panel=_RUN),
+    typer.Option(
+        metavar="FILE.csv",
+        help="Write one row per step to this file: calls, #NHT, F if it is known, support.",
+        rich_help_panel=_RUN,
+    ),
 ]
 Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Overwrite files that exist. What the same --run wrote, unchanged since, needs no --force.",
+        help="Overwrite existing files. A file that the same --run wrote, unchanged since, is overwritten without it.",
         rich_help_panel=_RUN,
     ),
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Tell what the method found and chose, and when.", rich_help_panel=_RUN),
+    typer.Option("--verbose", "-v", help="Show what the method found and chose, and when.", rich_help_panel=_RUN),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No live display and no summary.", rich_help_panel=_RUN)]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no live display and no summary.", rich_help_panel=_RUN)]

@@ -1,4 +1,4 @@
-"""What `zerothresh solve` leaves behind: a summary on the terminal, a JSON file, a trace."""
+"""The output of `zerothresh solve`: a summary on the terminal, a JSON file and a trace."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from zerothresh.cli import outputs
 from zerothresh.cli.messages import own_traceback, print_rows
 from zerothresh.methods.registry import name_of
 
-_MOST_SHOWN = 12  # coordinates of the support in the summary
+_MOST_SHOWN = 12  # coordinates of the support that the summary lists
 
 
 def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | None = None) -> str:
-    """The result as JSON; vectors by their non-zeros, and null for what is not a number."""
+    """Return a result as JSON, with vectors as indices and values of their non-zeros, and null for NaN."""
     from zerothresh import __version__
 
     content = {
@@ -39,7 +39,7 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         "success": result.success,
         "status": result.status.name,
         "message": result.message,
-        "remarks": [{"nfev": calls, "words": words} for calls, words in result.remarks],
+        "remarks": [{"nfev": calls, "words": remark} for calls, remark in result.remarks],
         "seed": result.seed,
         "method": {"name": name_of(result.method), **_fields(result.method)},
         "estimator": _fields(result.estimator),
@@ -47,7 +47,7 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         "run": None if run is None else str(run),
         "failure": _failure(result),
     }
-    # A line a key, so that people can read it and a support of thousands does not fill a page.
+    # One line per key, so that people can read it and a support of thousands does not fill a page.
     lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -55,11 +55,14 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
 def write(
     result: Result, objective: str, k: int, seconds: float, run: Path | None, out: Path | None, trace: Path | None
 ) -> bool:
-    """Write the files; what cannot be written goes to the standard output, for the calls are paid for."""
+    """Write the result and the trace, and return whether both were written.
+
+    What cannot be written is printed instead, because the calls have been made.
+    """
     written = True
     made: dict[Path | None, Callable[[], str]] = {
         out: lambda: as_json(result, objective, k, seconds, run),
-        trace: result.trace.to_csv,  # reads the rows of earlier sessions from the run folder
+        trace: result.trace.to_csv,  # which reads the rows of earlier sessions from the run folder
     }
     for path, make in made.items():
         if path is None:
@@ -69,7 +72,8 @@ def write(
         except (OSError, ValueError) as error:
             written = False
             typer.echo(
-                f"zerothresh: {path} could not be written: the run's own trace.csv is broken ({error})", err=True
+                f"zerothresh: {path} could not be written, because the run's own trace.csv is damaged ({error})",
+                err=True,
             )
             continue
         if run is not None:
@@ -84,12 +88,12 @@ def write(
 
 
 def show(result: Result, k: int, seconds: float, out: Path | None, *, verbose: bool = False) -> None:
-    """The summary; verbose: before it what the method found and chose."""
+    """Print the summary; if verbose, first what the method found and chose."""
     if verbose:
-        for calls, words in result.remarks:
-            typer.echo(f"after {calls:,} calls: {words}")
+        for calls, remark in result.remarks:
+            typer.echo(f"after {calls:,} calls: {remark}")
         if not result.remarks:
-            typer.echo(f"{name_of(result.method)} chooses nothing: its settings are the user's")
+            typer.echo(f"{name_of(result.method)} makes no choices of its own: all settings are given")
     some = " ".join(map(str, result.support[:_MOST_SHOWN]))
     more = " ..." if result.support.size > _MOST_SHOWN else ""
     rows = {
@@ -99,7 +103,7 @@ def show(result: Result, k: int, seconds: float, out: Path | None, *, verbose: b
         "steps": f"{result.nit:,}",
         "non-zeros": f"{result.support.size} of at most {k}, in {result.x.size:,} coordinates",
         "support": f"{some}{more}" if some else "empty",
-        "stopped": result.message.removesuffix("; result.failure has the traceback"),  # it is above
+        "stopped": result.message.removesuffix("; result.failure has the traceback"),  # which was printed above
         "time": f"{seconds:.2f} s",
         "seed": str(result.seed),
     }
@@ -109,26 +113,29 @@ def show(result: Result, k: int, seconds: float, out: Path | None, *, verbose: b
 
 
 def _sparse(x: Any) -> dict[str, list[Any]]:
+    """Return a vector by the indices and values of its non-zeros."""
     indices = np.flatnonzero(x)
     return {"indices": indices.tolist(), "values": [_number(value) for value in x[indices].tolist()]}
 
 
 def _number(value: float) -> float | None:
+    """Return a number as JSON knows it: None for NaN and infinities."""
     return float(value) if math.isfinite(value) else None
 
 
-def _fields(made: Any) -> dict[str, Any]:
-    """The fields of a dataclass, as JSON knows them; others (a law of J) as they are written in Python."""
-    if not dataclasses.is_dataclass(made):
-        return {"made": repr(made)}
+def _fields(instance: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass; values that JSON does not know (such as a law of J) as Python writes them."""
+    if not dataclasses.is_dataclass(instance):
+        return {"made": repr(instance)}
     out = {}
-    for field in dataclasses.fields(made):
-        value = getattr(made, field.name)
+    for field in dataclasses.fields(instance):
+        value = getattr(instance, field.name)
         out[field.name] = value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
     return out
 
 
 def _failure(result: Result) -> dict[str, Any] | None:
+    """Return the failure that stopped a run, as JSON knows it."""
     failure = result.failure
     if failure is None:
         return None

@@ -1,4 +1,4 @@
-"""`zerothresh show`: what a run folder tells, also while the run goes on."""
+"""`zerothresh show`: the state of a run folder, also of a run that is running."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from zerothresh.cli.messages import print_rows, refusing, speaking
 if TYPE_CHECKING:
     from zerothresh.runs.inspection import Inspection
 
-_MOST_SHOWN = 12  # coordinates of the support
-_MOST_FAILURES = 3
-_GOES_ON = "to go on, run the same command again"
+_MOST_SHOWN = 12  # coordinates of the support that are listed
+_MOST_FAILURES = 3  # failures that are listed
+_HOW_TO_CONTINUE = "to continue, run the same command again"
 
 
 def show(
-    run: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a run: what --run or run= named.")],
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    run: Annotated[Path, typer.Argument(metavar="FOLDER", help="The run folder that --run or run= named.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show a run: state, spend, best value, failures, speed and time left. Nothing is locked or changed."""
+    """Show a run: its state, calls, best value, failures, speed and the time left.
+
+    The run is neither locked nor changed, and may be running.
+    """
     with speaking():
         from zerothresh.runs.inspection import inspect
 
@@ -36,52 +39,56 @@ def show(
 
 
 def describe(found: Inspection) -> dict[str, str]:
-    """The rows of the table."""
-    words = found.identity
+    """Return the rows of the table by their names."""
+    identity = found.identity
     share = f", {100 * found.calls / found.budget:.0f} %" if found.budget > 0 else ""
     rows = {
         "state": _state(found),
-        "method": _assigned(words.get("options"), str(words.get("method"))),
-        "estimate": _assigned(words.get("estimator"), ""),
-        "problem": f"{words.get('problem')}, d = {words.get('d')}, n = {words.get('n')}, seed = {words.get('seed')}",
+        "method": _assigned(identity.get("options"), str(identity.get("method"))),
+        "estimate": _assigned(identity.get("estimator"), ""),
+        "problem": ", ".join(
+            [str(identity.get("problem")), *(f"{name} = {identity.get(name)}" for name in ("d", "n", "seed"))]
+        ),
         "#IZO": f"{found.calls:,} of {found.budget:,}{share}",
     }
     if found.since_snapshot:
-        rows["newer"] = f"{found.since_snapshot:,} of these calls are newer than the snapshot, which tells the rest:"
+        rows["newer"] = f"{found.since_snapshot:,} of these calls are newer than the snapshot that the rows below show"
     if found.spent is not None:
         rows["cost"] = f"{found.spent:,.6g}"
     rows["F"] = _best(found)
     rows["#NHT"] = f"{found.nht:,} in {found.steps:,} steps"
     rows["support"] = _support(found)
-    rows["sessions"] = f"{found.sessions:,}, {found.crashes:,} of them broken off"
+    rows["sessions"] = f"{found.sessions:,}, of which {found.crashes:,} crashed or were killed"
     if found.speed is not None:
-        rows["speed"] = f"{found.speed:,.4g} calls a second in the latest session"
+        rows["speed"] = f"{found.speed:,.4g} calls per second in the latest session"
     if found.seconds_left is not None:
-        rows["time left"] = f"about {duration(found.seconds_left)}, for the {_left(found)} calls left"
-    rows["failures"] = f"{found.failures:,}, charged as {found.failed_calls:,} calls" if found.failures else "none"
+        rows["time left"] = f"about {duration(found.seconds_left)}, for the remaining {_left(found)} calls"
+    rows["failures"] = f"{found.failures:,}, counted as {found.failed_calls:,} calls" if found.failures else "none"
     for fault in found.last_failures[-_MOST_FAILURES:]:
         rows["failures"] += f"\n{fault.time}, component {fault.component}: {fault.error[:200]}"
     if found.broken:
-        rows["broken"] = "\n".join(found.broken)
+        rows["damaged"] = "\n".join(found.broken)
     return rows
 
 
 def _state(found: Inspection) -> str:
+    """Describe the state of a run, and how to continue it."""
     match found.state:
         case "running":
-            return f"running now, by {found.holder}"
+            return f"running now, in {found.holder}"
         case "new":
-            return f"no call has been made; {_GOES_ON}"
+            return f"no call has been made yet; {_HOW_TO_CONTINUE}"
         case "crashed":
-            return f"broken off: the process was killed, or left the run without ending it; {_GOES_ON}"
+            return f"crashed: the process was killed, or exited without ending the run; {_HOW_TO_CONTINUE}"
         case "ended" if found.status == "BUDGET":
-            return f"ended: {found.message}; a larger budget goes on"
+            return f"ended: {found.message}; to continue, raise the budget"
         case "ended":
             return f"ended: {found.message}"
-    return f"stopped ({found.status}): {found.message}; {_GOES_ON}"
+    return f"stopped ({found.status}): {found.message}; {_HOW_TO_CONTINUE}"
 
 
 def _best(found: Inspection) -> str:
+    """Describe the best value so far."""
     if found.best_fun is not None:
         return f"{found.best_fun:.8g} at the best point"
     mean = "" if found.recent is None else f"; a running mean of the values is {found.recent:.4g}"
@@ -89,6 +96,7 @@ def _best(found: Inspection) -> str:
 
 
 def _support(found: Inspection) -> str:
+    """Describe the support of the current iterate."""
     if found.support is None:
         return "no step yet"
     some = " ".join(map(str, found.support[:_MOST_SHOWN])) + (" ..." if len(found.support) > _MOST_SHOWN else "")
@@ -97,25 +105,26 @@ def _support(found: Inspection) -> str:
 
 
 def _left(found: Inspection) -> str:
+    """Return the number of calls that the budget still allows."""
     return f"{max(0, found.budget - found.calls):,}"
 
 
 def _assigned(fields: Any, first: str) -> str:
-    """Settings as ``name = value``."""
+    """Return settings as ``name = value``, separated by commas."""
     given = fields.items() if isinstance(fields, dict) else ()
     parts = [f"{name} = {_value(value)}" for name, value in given if name != "class"]
     return ", ".join([first, *parts] if first else parts)
 
 
 def _value(value: Any) -> str:
-    """A setting; a dataclass (a law of J) by its class and fields."""
+    """Format a setting; a dataclass, such as a law of J, by its class and fields."""
     if isinstance(value, dict):
         return f"{value.get('class', '')}({_assigned(value, '')})"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def duration(seconds: float) -> str:
-    """A time in words: 40 s, 12 min, 3.5 h, 2.1 days."""
+    """Format a time: 40 s, 12 min, 3.5 h, 2.1 days."""
     for most, unit, size in ((120, "s", 1), (7200, "min", 60), (172_800, "h", 3600)):
         if seconds < most:
             return f"{seconds / size:.3g} {unit}"

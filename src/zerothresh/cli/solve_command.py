@@ -20,8 +20,8 @@ EXAMPLE = (
     "[bold]Example[/bold]. The file box.py holds `def loss(x, i): ...`, the loss of component i at x:\n\n"
     "  zerothresh solve box:loss --dim 500 -k 20 --components 200 --budget 200000 "
     "--run runs/a --out result.json\n\n"
-    "[bold]Exit codes[/bold]. 0: all went well. 1: a failure stopped the run; the best point is written all "
-    "the same. 2: bad input, and nothing was queried. 130: Ctrl-C or SIGTERM; the best point is written."
+    "[bold]Exit codes[/bold]. 0: success. 1: a failure stopped the run; the best point is still written. 2: bad input; "
+    "the function was not called. 130: stopped by Ctrl-C or SIGTERM; the best point is written."
 )
 
 
@@ -69,7 +69,7 @@ def solve(
         with refusing():
             check.one_of("--fsync", fsync, FSYNC_MODES)
             if out is not None and out == trace:
-                raise BadInput(f"--out and --trace both name {out}: name two files")
+                raise BadInput(f"--out and --trace both name {out}: name two different files")
             for path in filter(None, (out, trace)):
                 outputs.check(path, run, force=force)
             chosen = load.method(method, settings or [])
@@ -81,9 +81,11 @@ def solve(
             start = load.start(x0, dim, fun)
             if run is not None and not quiet:
                 _announce(run)
-            home = Path.cwd()  # a function may change the folder, and the files belong here
+            home = Path.cwd()  # the function may change the current folder, but the files belong here
             begun = time.perf_counter()
-            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # a polite end is a Ctrl-C
+            signal.signal(
+                signal.SIGTERM, signal.getsignal(signal.SIGINT)
+            )  # SIGTERM ends the run in the same way as Ctrl-C
             result = minimize(
                 fun,
                 start,
@@ -115,34 +117,35 @@ def solve(
         os.chdir(home)
         written = outcome.write(result, objective, k, seconds, run, out, trace)
         if run is not None and not (quiet and result.success):
-            _how_to_go_on(result, run)
+            _how_to_continue(result, run)
     raise typer.Exit(_code(result) if written else FAILED)
 
 
 def _announce(run: Path) -> None:
-    """Say whether the run is new; a folder that is no good is left to the engine's own refusal."""
+    """Print whether the run is new or continued; a folder that is neither is refused later."""
     from zerothresh.runs import RunError
     from zerothresh.runs.inspection import inspect
 
     if not (run / "run.json").exists():
-        typer.echo(f"zerothresh: {run} is a new run", err=True)
+        typer.echo(f"zerothresh: starting a new run in {run}", err=True)
         return
     try:
         found = inspect(run)
     except RunError:
         return
     if found.holder is None:
-        typer.echo(f"zerothresh: {run} is a run with {found.calls:,} calls made; it goes on from there", err=True)
+        typer.echo(f"zerothresh: continuing the run in {run} after {found.calls:,} calls", err=True)
 
 
-def _how_to_go_on(result: Result, run: Path) -> None:
-    """A run that stopped for a reason that may pass goes on by the same command."""
+def _how_to_continue(result: Result, run: Path) -> None:
+    """Print how to continue a run that stopped for a reason that may be temporary."""
     name = result.status.name
     if name == "TIME" or (not result.success and name != "DIVERGED"):
-        typer.echo(f"zerothresh: {run} keeps the run; to go on, run the same command again", err=True)
+        typer.echo(f"zerothresh: the run is kept in {run}; to continue it, run the same command again", err=True)
 
 
 def _code(result: Any) -> int:
+    """Return the exit code for a result."""
     if result.success:
         return 0
     return INTERRUPTED if result.status.name == "INTERRUPTED" else FAILED
