@@ -152,22 +152,22 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="measure less, and write nothing")
     parser.add_argument("--redraw", action="store_true", help="measure nothing: use docs/theory.json")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     store = DOCS / "theory.json"
     kept = json.loads(store.read_text()) if store.exists() else {}
-    for part in asked.parts or PARTS:
+    for part in arguments.parts or PARTS:
         if part not in PARTS:
             parser.error(f"There is no part {part}. The parts are {', '.join(PARTS)}.")
         begun = time.perf_counter()
-        if not asked.redraw:
-            kept[part] = json.loads(json.dumps(measure(part, asked.quick)))
+        if not arguments.redraw:
+            kept[part] = json.loads(json.dumps(measure(part, arguments.quick)))
         print(f"== {part} ({time.perf_counter() - begun:.0f} s)")
         print("\n".join(report(part, kept[part])), flush=True)
-        if not asked.quick:
+        if not arguments.quick:
             store.write_text(json.dumps(_short(kept), indent=1) + "\n")
             put(DOCS / "theory.md", part, report(part, kept[part]))
             theory_pictures.DRAW[part](kept[part], DOCS / "pictures")
-    if not asked.quick:
+    if not arguments.quick:
         put(DOCS / "theory.md", "errata", errata())
     if "inequalities" in kept:
         rows = kept["inequalities"]["rows"]
