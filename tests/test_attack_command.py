@@ -48,12 +48,15 @@ def test_the_command_refuses_what_cannot_be_attacked(birds, tmp_path):
     for words, said in [
         (["--model", NET], "--model and --images go together"),
         (["--model", NET, "--images", tmp_path / "nowhere.npz"], "there is no file"),
-        (["--model", NET, "--images", tmp_path / "text.npz"], "no .npz file of plain arrays"),
-        (["--model", NET, "--images", tmp_path / "unlabelled.npz"], "has no labels: it holds images"),
+        (["--model", NET, "--images", tmp_path / "text.npz"], "is not an .npz file of plain arrays"),
+        (
+            ["--model", NET, "--images", tmp_path / "unlabelled.npz"],
+            "has no labels: it needs the arrays images and labels, and contains images",
+        ),
         (["--model", NET, "--images", tmp_path / "bright.npz"], "outside of the value range [-0.5, 0.5]"),
         (["--model", NET, "--images", tmp_path / "small.npz"], "takes images of shape (3, 32, 32)"),
         (["--model", birds, "--images", birds], "is not a net that onnxruntime can read"),
-        (["--model", NET, "--images", birds, "--out", tmp_path / "full"], "holds other files"),
+        (["--model", NET, "--images", birds, "--out", tmp_path / "full"], "contains other files"),
         (["--model", NET, "--images", birds, "--attack", "nothing"], "method"),
     ]:
         done = command("attack", *words, *([] if "--out" in words else ["--out", tmp_path / "out"]))

@@ -1,4 +1,4 @@
-"""Pictures of an attack: the perturbation, and the attacked images with what the classifier says of them."""
+"""Pictures of an attack: the perturbation, and the attacked images with the classes that the classifier predicts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.attack.images import ImageStack
 from zerothresh.attack.universal_attack import Attacked
 
 Picture = NDArray[Any]
@@ -16,57 +17,63 @@ _GREY = "#5a6475"
 
 
 @dataclass(frozen=True)
-class Row:
-    """A method in a table of pictures: its perturbation, then the images."""
+class PictureRow:
+    """A row in a table of pictures: a method's perturbation, and the images attacked with it."""
 
     name: str
-    first: Picture | None  # (rows, columns, channels), from 0 to 1; None: nothing
+    perturbation: Picture | None  # (rows, columns, channels), values from 0 to 1; None: the images as they are
     images: Sequence[Picture]
-    words: Sequence[str]  # under each image
-    bold: Sequence[bool]
-    grey: Sequence[bool]  # wrong as they are: shown, and counted for nothing
+    captions: Sequence[str]  # the predicted class of each image
+    bold: Sequence[bool]  # images that are fooled
+    grey: Sequence[bool]  # images that the classifier gets wrong as they are; they are shown, but do not count
 
 
-def shown(stack: Any, flat: NDArray[Any]) -> NDArray[np.float64]:
-    """Flat images as pictures with values from 0 to 1."""
+def as_pictures(stack: ImageStack, flat: NDArray[Any]) -> NDArray[np.float64]:
+    """Flat images as pictures (images, rows, columns, channels) with values from 0 to 1."""
     low, high = stack.bounds
-    return _seen(np.clip((stack.pictures(np.asarray(flat, float)) - low) / (high - low), 0.0, 1.0))
+    return _drawable(np.clip((stack.pictures(np.asarray(flat, float)) - low) / (high - low), 0.0, 1.0))
 
 
-def perturbation(stack: Any, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The perturbation as a picture: grey where it is 0, brighter where it adds, darker where it takes away.
+def perturbation_picture(stack: ImageStack, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The perturbation as a picture: grey where it is 0, brighter where it adds, darker where it subtracts.
 
-    Its largest entry is full, and everything beyond the width of the value range, where an image is full too.
+    Its largest entry, or at most the width of the value range, has full brightness.
     """
     scale = min(float(np.abs(theta).max(initial=0.0)), stack.width) or 1.0
-    return _seen(np.clip(0.5 + 0.5 * stack.pictures(theta[None] / scale)[0], 0.0, 1.0))
+    return _drawable(np.clip(0.5 + 0.5 * stack.pictures(theta[None] / scale)[0], 0.0, 1.0))
 
 
-def _seen(pictures: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pictures that can be shown: of two channels, or more than four, the mean."""
+def _drawable(pictures: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pictures that matplotlib can draw: two channels, or more than four, are replaced by their mean."""
     return pictures if pictures.shape[-1] in (1, 3, 4) else pictures.mean(axis=-1, keepdims=True)
 
 
-def names_of(classes: Sequence[str] | None, labels: NDArray[np.int64]) -> list[str]:
-    """Short names: 'auto' for automobile and 'plane' for airplane, as the paper has them."""
+def class_names(classes: Sequence[str] | None, labels: NDArray[np.int64]) -> list[str]:
+    """The name of each label's class, or its number; as in the paper, 'auto' is automobile and 'plane' airplane."""
     short = {"automobile": "auto", "airplane": "plane"}
     names = {} if not classes else {label: short.get(name, name) for label, name in enumerate(classes)}
     return [names.get(label, str(label)) for label in labels.tolist()]
 
 
-def rows_of(found: Attacked, name: str, some: slice = slice(0, 10)) -> list[Row]:
-    """Some images of an attack as rows: as they are, and attacked."""
-    held, classes = found.stack, found.classifier.classes
+def rows_before_and_after(found: Attacked, some: slice = slice(0, 10)) -> list[PictureRow]:
+    """Two rows of pictures for some images of an attack: as they are, and attacked."""
+    stack, classes = found.stack, found.classifier.classes
     wrong = (~found.right[some]).tolist()
-    before, after = names_of(classes, found.before[some]), names_of(classes, found.after[some])
-    plain = [False] * len(before)
-    attacked = held.attacked(found.theta)
+    before, after = class_names(classes, found.before[some]), class_names(classes, found.after[some])
+    attacked = stack.attacked(found.theta)
     return [
-        Row("original", None, list(shown(held, held.flat[some])), before, plain, wrong),
-        Row(
-            name,
-            perturbation(held, found.theta),
-            list(shown(held, attacked[some])),
+        PictureRow(
+            "original",
+            None,
+            list(as_pictures(stack, stack.flat[some])),
+            before,
+            [False] * len(before),
+            wrong,
+        ),
+        PictureRow(
+            "attacked",
+            perturbation_picture(stack, found.theta),
+            list(as_pictures(stack, attacked[some])),
             after,
             found.fooled[some].tolist(),
             wrong,
@@ -74,8 +81,18 @@ def rows_of(found: Attacked, name: str, some: slice = slice(0, 10)) -> list[Row]
     ]
 
 
-def draw(rows: Sequence[Row], heads: Sequence[str] = ()) -> Any:
-    """A figure with a row a method: its perturbation at the left, a label under each image, bold where it changed."""
+def draw(rows: Sequence[PictureRow], heads: Sequence[str] = ()) -> Any:
+    """Draw rows of pictures: the perturbation at the left, a caption under each image, bold where it is fooled.
+
+    Arguments
+    ---------
+    rows: the rows, from top to bottom.
+    heads: titles above the images of the first row; none by default.
+
+    Returns
+    -------
+    A matplotlib figure.
+    """
     from matplotlib.figure import Figure
 
     columns = 1 + max(len(row.images) for row in rows)
@@ -86,7 +103,7 @@ def draw(rows: Sequence[Row], heads: Sequence[str] = ()) -> Any:
         wspace=0.06, hspace=0.3,
     )  # fmt: skip
     for line, row in enumerate(rows):
-        pictures = [row.first, *row.images]
+        pictures = [row.perturbation, *row.images]
         for column, picture in enumerate(pictures):
             axis = figure.add_subplot(grid[line, column])
             axis.set_xticks([])
@@ -110,8 +127,8 @@ def draw(rows: Sequence[Row], heads: Sequence[str] = ()) -> Any:
                 continue
             bold, grey = row.bold[column - 1], row.grey[column - 1]
             style: Any = {"fontweight": "bold", "color": "#b3261e"} if bold else {"color": _GREY if grey else "black"}
-            words = f"({row.words[column - 1]})" if grey else row.words[column - 1]
-            axis.set_xlabel(words, fontsize=8.5, labelpad=2, **style)
+            caption = f"({row.captions[column - 1]})" if grey else row.captions[column - 1]
+            axis.set_xlabel(caption, fontsize=8.5, labelpad=2, **style)
             if line == 0 and heads:
                 axis.set_title(heads[column - 1], fontsize=8, color=_GREY, pad=3)
     return figure

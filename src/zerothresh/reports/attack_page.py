@@ -1,4 +1,4 @@
-"""The report of one attack on one's own model: what `zerothresh attack` writes."""
+"""The report that `zerothresh attack` writes: one attack on a user's own model."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from zerothresh.attack import Attacked, pictures
 from zerothresh.basics import files
 from zerothresh.reports.figures import Drawn, saved
 from zerothresh.reports.html_page import Section, render_page
-from zerothresh.reports.report_folder import versions
+from zerothresh.reports.report_folder import files_of, versions_line
 from zerothresh.reports.tables import ReportTable
 
-SHOWN = 40  # images at the most
+MOST_IMAGES_DRAWN = 40
+_IMAGES_PER_ROW = 10
+_LONGEST_OPEN_TABLE = 20  # rows; longer tables are folded
 
 
 def facts(found: Attacked) -> dict[str, Any]:
-    """The attack in numbers."""
+    """Return the attack in numbers, as ``attack.json`` has them."""
     low, high = found.stack.bounds
     return {
         "model": found.classifier.name,
@@ -50,72 +52,90 @@ def facts(found: Attacked) -> dict[str, Any]:
 
 
 def write(folder: Path, found: Attacked) -> None:
-    """A page, the picture, the labels, the numbers, and the perturbation itself."""
-    told = facts(found)
+    """Write the report: a page, the pictures, the labels, the numbers, and the perturbation itself."""
+    numbers = facts(found)
     stream = io.BytesIO()
     np.savez_compressed(stream, perturbation=found.perturbation, images=found.images, labels=found.labels)
-    kept: dict[str, str | bytes] = {"attack.npz": stream.getvalue(), "attack.json": json.dumps(told, indent=1) + "\n"}
-    for name, content in kept.items():  # first what was paid for, whatever becomes of the page
+    contents: dict[str, str | bytes] = {
+        "attack.npz": stream.getvalue(),
+        "attack.json": json.dumps(numbers, indent=1) + "\n",
+    }
+    for name, content in contents.items():  # first what was paid for, in case the rest fails
         files.write(folder / name, content)
-    names = found.classifier.classes
-    header = ["image", "label", "as it is", "attacked", "fooled"]
-    words = [pictures.names_of(names, column) for column in (found.labels, found.before, found.after)]
-    data = [
-        [number, *row, bool(fooled)]
-        for number, (*row, fooled) in enumerate(zip(*words, found.fooled.tolist(), strict=True))
-    ]
-    rows = [[str(cell) for cell in row[:-1]] + [_word(row[-1], bool(found.right[row[0]]))] for row in data]
-    listed = ReportTable(
-        "labels", "Every image", header, rows, header, data, "What the model says.", folded=len(rows) > 20
-    )
-    numbers = [[name.replace("_", " "), _shown(value)] for name, value in told.items() if name != "promises"]
-    numbers += [[f"promise: {promise}", "kept" if kept else "BROKEN"] for promise, kept in told["promises"].items()]
-    summary = ReportTable("summary", "In numbers", ["", ""], numbers, ["name", "value"], numbers)
-    drawn = [_figure(found)]
-    contents: dict[str, str | bytes] = {**kept}
-    for figure in drawn:
-        contents |= {f"{figure.name}.png": figure.png, f"{figure.name}.pdf": figure.pdf}
-    for table in (summary, listed):
-        contents |= {f"{table.name}.csv": table.csv(), f"{table.name}.tex": table.latex()}
-    early = [] if found.complete else [f"The search ended early, and says little: {found.ended}"]
+    tables = [_summary_table(numbers), _image_table(found)]
+    figure = _figure(found)
+    contents |= files_of([figure], tables)
     lead = [
-        *early,
-        f"{told['fooled']} of {told['attacked']} images that {told['model']} gets right are fooled by one perturbation "
-        f"of {told['pixels']} pixels ({told['channels']} channels), after {told['queries']:,} of {told['budget']:,} "
-        "queries.",
+        f"{numbers['fooled']} of {numbers['attacked']} images that {numbers['model']} gets right are fooled by one "
+        f"perturbation of {numbers['pixels']} pixels ({numbers['channels']} channels), after {numbers['queries']:,} of "
+        f"{numbers['budget']:,} queries.",
     ]
-    section = Section("attack", "The attack", [], drawn, [summary, listed], {})
+    if not found.complete:
+        lead.insert(0, f"The search ended early, so that few fooled images prove little: {found.ended}")
     notes = [
-        "A query is one image that the model was asked for, counted inside the classifier. All are in the budget: the "
-        "look at the images as they are, the search, and the look at what came out.",
-        "Images that the model gets wrong as they are are shown in brackets, and count for nothing.",
+        "A query is one image shown to the model, counted inside the classifier. The budget includes all of them: the "
+        "evaluation of all images before the search, the search itself, and the evaluation after it.",
+        "Images that the model gets wrong before the attack are shown in brackets and do not count.",
     ]
-    made = f"{', '.join(f'{n} {v}' for n, v in versions().items())}, {datetime.now(UTC):%Y-%m-%d}"
-    title = "A universal few-pixel attack"
-    contents["index.html"] = render_page(title, lead, [], None, [section], notes, sorted(contents), made)
+    contents["index.html"] = render_page(
+        "A universal few-pixel attack",
+        lead,
+        [],
+        None,
+        [Section("attack", "The attack", [], [figure], tables, {})],
+        notes,
+        sorted(contents),
+        f"{versions_line()}, {datetime.now(UTC):%Y-%m-%d}",
+    )
     for name, content in contents.items():
         files.write(folder / name, content)
 
 
-def _word(fooled: Any, right: bool) -> str:
+def _summary_table(numbers: dict[str, Any]) -> ReportTable:
+    """The facts and the promises, one row each."""
+    rows = [[name.replace("_", " "), _formatted(value)] for name, value in numbers.items() if name != "promises"]
+    rows += [[f"promise: {promise}", "kept" if kept else "BROKEN"] for promise, kept in numbers["promises"].items()]
+    return ReportTable("summary", "In numbers", ["", ""], rows, ["name", "value"], rows)
+
+
+def _image_table(found: Attacked) -> ReportTable:
+    """The classes of every image: the true one, and the predicted ones before and after the attack."""
+    header = ["image", "label", "as it is", "attacked", "fooled"]
+    columns = [
+        pictures.class_names(found.classifier.classes, labels) for labels in (found.labels, found.before, found.after)
+    ]
+    fooled, right = found.fooled.tolist(), found.right.tolist()
+    data = [[number, *names, fooled[number]] for number, names in enumerate(zip(*columns, strict=True))]
+    rows = [
+        [*(str(cell) for cell in row[:-1]), _outcome(was_fooled, was_right)]
+        for row, was_fooled, was_right in zip(data, fooled, right, strict=True)
+    ]
+    note = "The classes that the model predicts, before and after the attack."
+    return ReportTable(
+        "labels", "Every image", header, rows, header, data, note, folded=len(rows) > _LONGEST_OPEN_TABLE
+    )
+
+
+def _outcome(fooled: bool, right: bool) -> str:
     return "yes" if fooled else "no" if right else "was wrong before"
 
 
-def _shown(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _figure(found: Attacked) -> Drawn:
-    """The images as they are and attacked, ten in a row."""
+    """The images as they are and attacked, ten per row."""
     rows = []
-    for at in range(0, min(found.stack.n, SHOWN), 10):
-        some = slice(at, min(at + 10, SHOWN))
-        rows += pictures.rows_of(found, "attacked", some)
+    for at in range(0, min(found.stack.n, MOST_IMAGES_DRAWN), _IMAGES_PER_ROW):
+        rows += pictures.rows_before_and_after(found, slice(at, min(at + _IMAGES_PER_ROW, MOST_IMAGES_DRAWN)))
     caption = (
-        "Left: the perturbation, grey where it is 0. Under each image what the model says, bold and red where the "
-        "attack changed it."
-    ) + (f" The first {SHOWN} of {found.stack.n} images." if found.stack.n > SHOWN else "")
+        "Left: the perturbation, grey where it is 0. Under each image is the class that the model predicts, bold and "
+        "red where the attack changed it."
+    )
+    if found.stack.n > MOST_IMAGES_DRAWN:
+        caption += f" The first {MOST_IMAGES_DRAWN} of {found.stack.n} images."
     alt = f"The images as they are and attacked: {found!r}."
     return Drawn("attack", "The attacked images", alt, caption, *saved(pictures.draw(rows)), wide=True)

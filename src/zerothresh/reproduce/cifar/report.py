@@ -63,18 +63,18 @@ def table_of_pictures(of: Attacks) -> Drawn:
     """Draw the paper's table: one row per method, with its perturbation and the ten attacked images."""
     held = of.victims
     wrong = (~held.right).tolist()
-    names = pictures.names_of(CLASSES, held.before)
-    originals = list(pictures.shown(held.stack, held.stack.flat))
-    rows = [pictures.Row("original", None, originals, names, [False] * len(names), wrong)]
+    names = pictures.class_names(CLASSES, held.before)
+    originals = list(pictures.as_pictures(held.stack, held.stack.flat))
+    rows = [pictures.PictureRow("original", None, originals, names, [False] * len(names), wrong)]
     for entry in of.entries:
         theta = entry.score.theta
         attacked = np.clip(held.stack.flat + theta.astype(np.float32), *held.stack.bounds)
         rows.append(
-            pictures.Row(
+            pictures.PictureRow(
                 entry.label,
-                pictures.perturbation(held.stack, theta),
-                list(pictures.shown(held.stack, attacked)),
-                pictures.names_of(CLASSES, entry.score.after),
+                pictures.perturbation_picture(held.stack, theta),
+                list(pictures.as_pictures(held.stack, attacked)),
+                pictures.class_names(CLASSES, entry.score.after),
                 entry.score.fooled.tolist(),
                 wrong,
             )
@@ -134,10 +134,10 @@ def labels(of: Attacks) -> ReportTable:
     """Return the table of the labels that our net and the paper's net give each attacked image."""
     held = of.victims
     header = ["method", "net", *(str(number) for number in held.ids)]
-    before = pictures.names_of(CLASSES, held.before)
+    before = pictures.class_names(CLASSES, held.before)
     rows = [["no attack", "ours", *before]]
     for entry in of.entries:
-        rows.append([entry.label, "ours", *pictures.names_of(CLASSES, entry.score.after)])
+        rows.append([entry.label, "ours", *pictures.class_names(CLASSES, entry.score.after)])
         if entry.label in PRINTED[held.name]:
             rows.append([entry.label, "the paper's", *PRINTED[held.name][entry.label].split()])
     title = f"{held.name}: all labels"
