@@ -1,4 +1,4 @@
-"""`zt.advise`: from n, d, k, k* and the curvatures, or a function to probe, to what should be run."""
+"""`zt.advise`: from a function to probe, or from known curvatures, to what the theory guarantees and what to run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zerothresh import theory
-from zerothresh.advice import probing as blackbox
 from zerothresh.advice.forecast import Forecast, Question, forecast, forecasts, smallest
 from zerothresh.advice.practice import Curvature, Recommendation, automatic, of_the_paper
 from zerothresh.advice.probing import Probe, ProbeFailed
+from zerothresh.advice.probing import probe as measure
 from zerothresh.api.minimizer import minimize
 from zerothresh.basics import check
 from zerothresh.theory.complexity import digits
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Apart:
-    """The same number in theory and in practice. ``share`` is how many times more cautious theory is."""
+    """One quantity in theory and in practice; ``share`` is the factor by which the theory is more conservative."""
 
     what: str
     theory: float
@@ -36,7 +36,7 @@ class Apart:
 
 @dataclass(frozen=True)
 class Trial:
-    """A recommendation that was followed, within the calls allowed."""
+    """The outcome of a trial run of a recommendation."""
 
     name: str
     calls: int
@@ -48,10 +48,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Advice:
-    """What `advise` found; prints as tables, ``to_json()`` for programs.
+    """The result of `advise`. It prints as tables; ``to_json()`` is for programs.
 
-    ``settings`` follows the first recommendation: ``zt.minimize(fun, x0, k, n=n, **advice.settings)``;
-    ``paper_settings`` the second, with a method of the paper.
+    To follow the first recommendation, call ``zt.minimize(fun, x0, k, n=n, **advice.settings)``. ``paper_settings`` is
+    the second one, with a method of the paper.
     """
 
     asked: Question
@@ -62,10 +62,10 @@ class Advice:
     practice: tuple[Recommendation, Recommendation]
     apart: tuple[Apart, ...]
     trials: tuple[Trial, ...] = ()
-    objective: str | None = None  # as the command line names it
-    components: int | None = None  # n, if the function takes a component
+    objective: str | None = None  # the name of the function on the command line
+    components: int | None = None  # n, if the function has components
     vectorized: bool = False
-    start: str | None = None  # how the start is named, if it is not 0
+    start: str | None = None  # the name of the start, if it is not 0
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -74,25 +74,28 @@ class Advice:
 
     @property
     def paper_settings(self) -> dict[str, Any]:
-        """The paper's method that promises most here, as keyword arguments of `zt.minimize`."""
+        """The recommended method of the paper, as keyword arguments of `zt.minimize`."""
         return self.practice[1].settings
 
     def command(self, which: int = 0) -> str:
-        """What follows a recommendation: a `zerothresh solve` line for the command line, else a call of `minimize`."""
+        """The command to run: a line of `zerothresh solve` for the command line, otherwise a call of `zt.minimize`.
+
+        ``which`` is 0 for the first recommendation (default), and 1 for the second.
+        """
         one, asked, n = self.practice[which], self.asked, self.components
         if self.objective is None:
-            words = ["fun", self.start or str(asked.d), str(asked.k)]
-            words += [] if n is None else [f"n={n}"]
-            words += ["vectorized=True"] if self.vectorized else []
-            return f"zt.minimize({', '.join([*words, *one.arguments()])})"
-        words = ["zerothresh", "solve", self.objective, "--dim", str(asked.d), "-k", str(asked.k)]
-        words += [] if n is None else ["--components", str(n)]
-        words += ["--vectorized"] if self.vectorized else []
-        words += [] if self.start is None else ["--x0", self.start]
-        return " ".join([*words, *one.words()])
+            arguments = ["fun", self.start or str(asked.d), str(asked.k)]
+            arguments += [] if n is None else [f"n={n}"]
+            arguments += ["vectorized=True"] if self.vectorized else []
+            return f"zt.minimize({', '.join([*arguments, *one.arguments()])})"
+        line = ["zerothresh", "solve", self.objective, "--dim", str(asked.d), "-k", str(asked.k)]
+        line += [] if n is None else ["--components", str(n)]
+        line += ["--vectorized"] if self.vectorized else []
+        line += [] if self.start is None else ["--x0", self.start]
+        return " ".join([*line, *one.solve_options()])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings and lists."""
+        """The advice as a dict of plain numbers, strings and lists."""
         asked = asdict(self.asked) | {"kappa": self.asked.kappa, "k_star_given": self.k_star_given}
         found = None
         if self.probe is not None:
@@ -100,7 +103,7 @@ class Advice:
                 "queries": self.probe.queries,
                 "directions": self.probe.directions,
                 "components": self.probe.components,
-                "words": self.probe.look.summary(),
+                "words": self.probe.diagnosis.summary(),
                 "start": self.probe.start,
                 "rho_minus": asdict(self.probe.constants.minus),
                 "rho_plus": asdict(self.probe.constants.plus),
@@ -128,7 +131,7 @@ class Advice:
         }
 
     def to_json(self) -> str:
-        """As JSON; what is no number is null."""
+        """The advice as JSON; infinities and NaN become null."""
         return json.dumps(_finite(self.to_dict()), indent=2, allow_nan=False)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -143,6 +146,7 @@ class Advice:
 
 
 def _finite(value: Any) -> Any:
+    """A copy of nested dicts and lists in which numbers that are not finite are None."""
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -167,52 +171,64 @@ def advise(
     seed: int | None = None,
     vectorized: bool = False,
 ) -> Advice:
-    """What theory promises on a problem, what to run in practice, and how far the two are apart.
+    """Compare what the theory guarantees on a problem with what to run in practice.
 
-    Either ``rho_minus`` and ``rho_plus`` with ``n``, ``d`` and ``k``; or a function with its start (or d),
-    which is probed.
+    Give either a function with its start (or d), which is then probed, or the curvatures ``rho_minus`` and ``rho_plus``
+    with ``n``, ``d`` and ``k``.
 
     Arguments
     ---------
-    fun, x0, k, n, vectorized: as in `zt.minimize`. k is needed.
-    d: the dimension, if there is no function.
-    k_star: non-zeros of the solution that theory compares with, below k. Default: k/2, at least 1.
-    rho_minus, rho_plus: restricted convexity of F and smoothness of every f_i, at s = 2k + k*.
-    s2: the size of a direction's support that theory is asked for. Default: the better of 1 and d.
-    eps: accuracy that calls are forecast for, as a share of the first gap F - F*.
-    probe: the most calls that probing may make; they are counted (``advice.probe.queries``).
-    trial: calls for trying each recommendation, to be sure; 0: none.
-    seed: of probing and trials.
+    fun, x0, k, n, vectorized: as in `zt.minimize`. k is required.
+    d: int. The dimension, if there is no function.
+    k_star: int, default k/2, at least 1. Number of non-zeros of the solution that the theory compares with; below k.
+    rho_minus, rho_plus: float. Restricted strong convexity of F and smoothness of every f_i, at s = 2k + k*.
+    s2: int, default the better of 1 and d. Size of the support of a direction in the theory.
+    eps: float, default 1e-3. The calls are forecast until the gap F - F* is this share of its initial value.
+    probe: int, default 2000. Largest number of calls for probing; the actual number is ``advice.probe.queries``.
+    trial: int, default 0. Number of calls for a trial run of each recommendation; 0 makes none.
+    seed: int or None, default None. Seed of probing and trials.
+
+    Returns `Advice`. It raises `zerothresh.advice.ProbeFailed` if the function fails.
 
     >>> found = advise(n=30, d=1000, k=200, k_star=1, rho_minus=1.0, rho_plus=1.0)
     >>> [one.method for one in found.theory if one.converges]
     ['szoht', 'fgzoht']
     """
     if k is None:
-        raise ValueError("k is needed: the most non-zeros")
+        raise ValueError("k is required: the largest number of non-zeros that the solution may have")
     check.count("k", k)
     digits(eps)
     given = k_star is not None
     k_star = check.count("k_star", max(1, k // 2) if k_star is None else k_star)
     start: Any = None
     if fun is None:
-        found, components, d, curve = None, n, *_told(n, d, rho_minus, rho_plus)
+        found, components, d, curvature = None, n, *_given(n, d, rho_minus, rho_plus)
     else:
         if rho_minus is not None or rho_plus is not None:
-            raise ValueError("give rho_minus and rho_plus, or a function to probe, not both")
+            raise ValueError("pass either rho_minus and rho_plus, or a function to probe, not both")
         start = d if x0 is None and d is not None else x0
-        found = blackbox.probe(fun, start, k, k_star=k_star, budget=probe, n=n, seed=seed, vectorized=vectorized)
-        components, d, curve = (n if found.n == 1 else found.n), found.d, _probed(found)
+        found = measure(fun, start, k, k_star=k_star, budget=probe, n=n, seed=seed, vectorized=vectorized)
+        components, d, curvature = (n if found.n == 1 else found.n), found.d, _probed(found)
     theory.sparsity(k=k, k_star=k_star)
     if k > d:
         raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
     if s2 is not None and check.count("s2", s2) > d:
         raise ValueError(f"s2 = {s2} is larger than the dimension d = {d}: take s2 from 1 to {d}")
-    asked = Question(components or 1, d, k, k_star, curve.rho_minus, curve.component, eps, s2, curve.whole)
+    asked = Question(
+        n=components or 1,
+        d=d,
+        k=k,
+        k_star=k_star,
+        rho_minus=curvature.rho_minus,
+        rho_plus=curvature.component,
+        eps=eps,
+        s2=s2,
+        rho_plus_mean=curvature.whole,
+    )
     promised = forecasts(asked)
     chosen = (
         automatic(n=asked.n, d=d),
-        of_the_paper(n=asked.n, d=d, seen=curve, eps=eps),
+        of_the_paper(n=asked.n, d=d, curvature=curvature, eps=eps),
     )
     trials: tuple[Trial, ...] = ()
     if trial and fun is not None and found is not None:
@@ -232,9 +248,10 @@ def advise(
     )
 
 
-def _told(n: int | None, d: int | None, rho_minus: float | None, rho_plus: float | None) -> tuple[int, Curvature]:
+def _given(n: int | None, d: int | None, rho_minus: float | None, rho_plus: float | None) -> tuple[int, Curvature]:
+    """Check the dimension and the curvatures that the user gave instead of a function."""
     if d is None or rho_minus is None or rho_plus is None:
-        raise ValueError("without a function, d, rho_minus and rho_plus are needed: all that theory goes by")
+        raise ValueError("without a function to probe, d, rho_minus and rho_plus are required")
     check.count("d", d)
     if n is not None:
         check.count("n", n)
@@ -243,14 +260,16 @@ def _told(n: int | None, d: int | None, rho_minus: float | None, rho_plus: float
 
 
 def _probed(found: Probe) -> Curvature:
+    """The curvatures to base the settings on, after probing."""
+    diagnosis = found.diagnosis
     whole, rough = found.whole.rho_plus, found.constants.rho_plus
-    if not found.trusted or whole <= 0:  # kinks and flat starts: what the look saw of one component has to do
-        whole = rough = max(whole, rough, found.look.start_value / found.look.length**2)
-    return Curvature(found.constants.rho_minus, whole, max(whole, rough), found.look.mu, found.look.central)
+    if not found.trusted or whole <= 0:  # kinks and flat starts: use the diagnosis of one component
+        whole = rough = max(whole, rough, diagnosis.start_value / diagnosis.length**2)
+    return Curvature(found.constants.rho_minus, whole, max(whole, rough), diagnosis.mu, diagnosis.central)
 
 
 def _orders(asked: Question) -> dict[str, float]:
-    """The expressions inside O(...), as they are stated."""
+    """The expressions inside O(...) as the papers state them."""
     if not math.isfinite(asked.kappa):
         return {}
     kappa, s2 = asked.kappa, asked.s2 or asked.d
@@ -264,7 +283,7 @@ def _orders(asked: Question) -> dict[str, float]:
 
 
 def _apart(asked: Question, promised: tuple[Forecast, ...], chosen: Recommendation) -> tuple[Apart, ...]:
-    """What theory asks for, beside what practice does."""
+    """Compare what the theory requires with what the recommended method of the paper uses."""
     if not math.isfinite(asked.kappa):
         return ()
     rows: list[Apart] = []
@@ -275,17 +294,17 @@ def _apart(asked: Question, promised: tuple[Forecast, ...], chosen: Recommendati
     for what, k in least.items():
         rows.append(Apart(what, k, asked.k, k / asked.k))
     eta, q = chosen.options["eta"], chosen.estimator.q if chosen.estimator else 1
-    curve = {"rho_minus": asked.rho_minus, "rho_plus": asked.rho_plus}
+    curvatures = {"rho_minus": asked.rho_minus, "rho_plus": asked.rho_plus}
     for what, rate in (("eta, szoht", theory.szoht_eta), ("eta, vr-szht", theory.vr_eta)):
-        value = rate(eps_I=asked.eps_I(q, asked.d) if 2 * asked.k + asked.k_star <= asked.d else 2.0, **curve)
+        value = rate(eps_I=asked.eps_I(q, asked.d) if 2 * asked.k + asked.k_star <= asked.d else 2.0, **curvatures)
         rows.append(Apart(what, value, eta, eta / value, f"practice: {chosen.name}, q = {q}"))
-    held = [one for one in promised if one.queries is not None]
+    guaranteed = [one for one in promised if one.queries is not None]
     note = ""
-    if not held and (other := smallest(asked)) is not None:
-        held = [one for one in (forecast("szoht", other),) if one.queries is not None]
-        note = f"theory: at d = {other.d:,}, k = {other.k:,}, the least it covers"
-    if held and chosen.calls:
-        best = min(one.queries or math.inf for one in held)
+    if not guaranteed and (other := smallest(asked)) is not None:
+        guaranteed = [one for one in (forecast("szoht", other),) if one.queries is not None]
+        note = f"theory: for d = {other.d:,} and k = {other.k:,}, a problem that it covers"
+    if guaranteed and chosen.calls:
+        best = min(one.queries or math.inf for one in guaranteed)
         rows.append(Apart("calls", best, chosen.calls, best / chosen.calls, note))
     return tuple(rows)
 
@@ -294,6 +313,7 @@ def _try(
     one: Recommendation, fun: Any, x0: Any, k: int, n: int | None, calls: int, seed: int | None, vectorized: bool,
     start: float,
 ) -> Trial:  # fmt: skip
+    """Run a recommendation with at most ``calls`` calls."""
     settings = one.settings | {"budget": min(one.budget, calls)}
     result = minimize(fun, x0, k, n=n, seed=seed, vectorized=vectorized, progress=False, **settings)
     if result.failure is not None:

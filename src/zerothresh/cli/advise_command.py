@@ -1,4 +1,4 @@
-"""`zerothresh advise`: what theory promises, what to run, and how far the two are apart."""
+"""`zerothresh advise`: what the theory guarantees on a problem, and what to run in practice."""
 
 from __future__ import annotations
 
@@ -15,62 +15,66 @@ from zerothresh.cli.messages import FAILED, INTERRUPTED, own_traceback, refusing
 if TYPE_CHECKING:
     from zerothresh.api.result import Result
 
-_PROBLEM, _CURVATURE, _OUT = "The problem", "Curvature: known, or probed", "What is forecast, and how it is shown"
+_PROBLEM, _CURVATURE, _OUT = "The problem", "Curvature, given or measured", "Forecast and output"
 
 EXAMPLES = (
-    "[bold]With a function[/bold], box.py holding `def loss(x, i): ...`. It is called at most 2000 times:\n\n"
+    "[bold]With a function[/bold], `def loss(x, i): ...` in box.py, which is called at most 2000 times:\n\n"
     "  zerothresh advise box:loss --dim 50 -k 5 --components 30 --probe 2000\n\n"
     "[bold]With numbers[/bold], if the curvatures are known:\n\n"
     "  zerothresh advise --dim 1000 -k 200 --k-star 1 --components 30 --rho-minus 1 --rho-plus 2\n\n"
-    "[bold]How to read it[/bold]. 'In theory' is what the papers' theorems say of this problem: they ask for many more "
-    "non-zeros k than the solution's k*, because hard thresholding expands errors by up to "
-    "alpha = 1 + 2 sqrt(k*/(k - k*)), and for many directions q, because estimates err. On most real problems they "
-    "promise nothing. 'How far' shows by what factor they are too cautious. 'In practice' has two lines that you can "
-    "run as they are. docs/theory.md has the background."
+    "[bold]How to read the output[/bold]. 'In theory' shows what the theorems of the papers say about this problem. "
+    "They require many more non-zeros k than the solution's k*, because hard thresholding can expand errors by the "
+    "factor alpha = 1 + 2 sqrt(k*/(k - k*)), and many directions q, because gradients are estimates. On most real "
+    "problems they guarantee nothing. 'The gap' shows by what factor they are too conservative. 'In practice' has two "
+    "commands that you can run as they are. docs/theory.md explains the background."
 )
 
 Objective = Annotated[
     str | None,
-    typer.Argument(metavar="MODULE:FUNCTION", help="A function to probe, named as in `zerothresh solve`."),
+    typer.Argument(metavar="MODULE:FUNCTION", help="The function to probe, named as in `zerothresh solve`."),
 ]
 KStar = Annotated[
     int | None,
     typer.Option(
-        help="k*, non-zeros of the solution that theory compares with (default: k/2).", rich_help_panel=_PROBLEM
+        help="k*, the number of non-zeros of the solution that the theory compares with (default: k/2).",
+        rich_help_panel=_PROBLEM,
     ),
 ]
 RhoMinus = Annotated[
     float | None,
     typer.Option(
-        help="rho^-: F is at least this convex along directions with 2k + k* non-zeros.", rich_help_panel=_CURVATURE
+        help="rho^-, the smallest curvature of F along directions with 2k + k* non-zeros.", rich_help_panel=_CURVATURE
     ),
 ]
 RhoPlus = Annotated[
     float | None,
-    typer.Option(help="rho^+: no f_i curves more than this along such directions.", rich_help_panel=_CURVATURE),
+    typer.Option(help="rho^+, the largest curvature of any f_i along such directions.", rich_help_panel=_CURVATURE),
 ]
 ProbeCalls = Annotated[
     int,
     typer.Option(
-        "--probe", help="The most calls for measuring both; counted, never exceeded.", rich_help_panel=_CURVATURE
+        "--probe", help="Largest number of calls for measuring both; never exceeded.", rich_help_panel=_CURVATURE
     ),
 ]
 S2 = Annotated[
     int | None,
     typer.Option(
-        help="s2, non-zeros of a direction, in theory (default: the better of 1 and d).", rich_help_panel=_OUT
+        help="s2, the number of non-zeros of a direction in the theory (default: the better of 1 and d).",
+        rich_help_panel=_OUT,
     ),
 ]
 Eps = Annotated[
     float,
-    typer.Option(help="Calls are forecast until F - F* is this share of what it was.", rich_help_panel=_OUT),
+    typer.Option(help="Forecast the calls until F - F* is this share of its initial value.", rich_help_panel=_OUT),
 ]
 Trial = Annotated[
     int,
-    typer.Option(help="Calls for trying each of the two lines, to be sure (default: none).", rich_help_panel=_OUT),
+    typer.Option(
+        help="Number of calls for a trial run of each recommendation (default: no trial).", rich_help_panel=_OUT
+    ),
 ]
 Seed = Annotated[int | None, typer.Option(help="The seed of probing and trials.", rich_help_panel=_OUT)]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.", rich_help_panel=_OUT)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=_OUT)]
 
 
 def advise(
@@ -90,7 +94,7 @@ def advise(
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
-    """What to run on a problem: what converges in theory, what works in practice, and how far the two are apart."""
+    """Advise on a problem: what the theory guarantees, what to run in practice, and the gap between the two."""
     with speaking():
         from zerothresh.advice import advise as ask
         from zerothresh.advice.probing import ProbeFailed
@@ -130,7 +134,7 @@ def advise(
 
 
 def _failed(result: Result) -> None:
-    """The function's own traceback, and a sentence."""
+    """Print the traceback of the user's function and a message, and exit."""
     if result.failure is not None and result.status.name == "FAILED":
         typer.echo(own_traceback(result.failure.error), err=True, nl=False)
     typer.echo(f"zerothresh: {result.message}", err=True)
