@@ -49,7 +49,7 @@ def go(fun=f, x0=6, k=2, **options):
         ({"x0": [[1.0], [1.0, 2.0]]}, r"x0 must be a vector of d numbers .* ragged"),
         ({"x0": [0, 1, np.nan, 0, 0, 0]}, r"x0 must be finite, but x0\[2\] is nan"),
         ({"x0": [0, np.inf, 0, 0, 0, 0]}, r"x0 must be finite, but x0\[1\] is inf"),
-        ({"x0": None}, r"x0 must be the start, or the dimension d"),
+        ({"x0": None}, r"x0 must be the start"),
         ({"method": "vr-shzt"}, r"method must be one of .* did you mean 'vr-szht'"),
         ({"method": "SZHOT"}, r"did you mean 'szoht'"),
         ({"method": "vr-szht"}, r"vr-szht needs eta: pass an instance, method=zt.VRSZHT\(eta=...\)"),
