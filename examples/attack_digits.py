@@ -1,4 +1,4 @@
-"""Fool a classifier of digits on all images of a digit at once, with three pixels: nothing is downloaded."""
+"""Fool a classifier of digits on all images of one digit at once, with three pixels; nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Attack a model behind HTTP: rate-limited, sometimes failing. The attack is killed on the way, and goes on.
+"""Attack a model behind HTTP that limits the rate of requests and sometimes fails; kill the attack and continue it.
 
     python examples/attack_http.py [folder]
 
-A small server on this machine classifies digits. It answers one batch of images a request, refuses requests
+A small server on this machine classifies digits. It answers one batch of images per request, refuses requests
 that come too fast (429), and fails now and then (503). The attack runs in a process of its own, with a run
-folder; that process is killed, and a second one goes on from what was paid for.
+folder; that process is killed, and a second one continues from what has been paid for.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import numpy as np
 
 import zerothresh as zt
 
-RATE, FAILING, BUDGET = 100, 0.05, 1500  # requests a second; the share that fails; queries
+RATE, FAILING, BUDGET = 100, 0.05, 1500  # requests per second; the share of them that fails; queries
 
 
 class Server(ThreadingHTTPServer):
-    """The model, and what it has seen."""
+    """The model, and counts of what it was asked."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -40,13 +40,15 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """POST a list of images, get a list of rows of probabilities."""
+    """Answers a POST of a list of images with a list of rows of probabilities."""
 
     server: Server
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        server = self.server
+        size, server = int(self.headers["Content-Length"]), self.server
+        body = self.rfile.read(size)
+        if len(body) < size:  # the process that asked was killed
+            return None
         with server.lock:
             now = time.monotonic()
             if now - server.last < 1 / RATE:
@@ -72,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def client(url: str):
-    """A classifier that asks the server; too fast is waited for, other errors are raised, and retried by the search."""
+    """A classifier that asks the server: it waits if requests come too fast; other errors raise, and are retried."""
 
     def predict(images: np.ndarray) -> np.ndarray:
         data = json.dumps(images.tolist()).encode()
@@ -89,7 +91,7 @@ def client(url: str):
 
 
 def attack(url: str, folder: str) -> None:
-    """The attack, as often as it takes: the same arguments go on where the last process stopped."""
+    """Attack, or continue an attack: the same arguments continue where the last process stopped."""
     from sklearn.datasets import load_digits
 
     table = load_digits()
@@ -106,8 +108,7 @@ def attack(url: str, folder: str) -> None:
         backoff=0.01,
         progress=False,
     )
-    calls = 0 if found.search is None else found.search.nfev
-    print(f"{found!r}\nsearch: {calls} calls in all sessions; this session: {found.queries} queries", flush=True)
+    print(f"{found!r}\nin this session: {found.classifier.queries} queries", flush=True)
 
 
 def main() -> None:
