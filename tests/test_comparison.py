@@ -238,7 +238,7 @@ def test_an_instance_keeps_what_the_grid_does_not_name():
         ({"estimator": 10}, r"estimator must be a zt.Estimator"),
         ({"F": 3}, "F must be a function"),
         ({"problem": None}, "fun must be a function of x"),
-        ({"problem": component}, "x0 must be the start, or the dimension d"),
+        ({"problem": component}, "x0 must be the starting point, or the dimension d"),
         ({"x0": np.zeros(4)}, "x0 has length 4, but the problem has d = 5"),
         ({"x0": [1.0, np.nan, 0, 0, 0]}, r"x0\[1\] is nan"),
         ({"n": 3}, "but the problem has n = 10: leave n out"),

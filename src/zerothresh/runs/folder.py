@@ -71,7 +71,7 @@ class Run:
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is not a folder: name a new folder, or the folder of an earlier run")
         described = os.path.lexists(self.folder / "run.json")
-        if self.folder.is_dir() and not described and not all(map(_is_begun, os.listdir(self.folder))):
+        if self.folder.is_dir() and not described and not all(map(_may_precede_description, os.listdir(self.folder))):
             raise RunError(f"{self.folder} holds other files and no run.json: name a new or empty folder for the run")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -255,7 +255,7 @@ class Run:
         self._lock.release()
 
 
-def _is_begun(name: str) -> bool:
+def _may_precede_description(name: str) -> bool:
     """Whether a file may exist without run.json: a run that was killed at its very beginning leaves such files."""
     return name == "lock" or PART.fullmatch(name) is not None
 
