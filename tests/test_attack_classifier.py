@@ -23,7 +23,7 @@ def test_an_estimator_of_scikit_learn_is_taken():
     assert found.right.mean() > 0.8
     assert found.success_rate > 0.9
     assert all(found.promises().values())
-    alike = {"k": 3, "budget": 2500, "seed": 0, "attack": FewPixel()}  # flat images have no neighbours: nor here
+    alike = {"k": 3, "budget": 500, "seed": 0, "attack": FewPixel()}  # flat images have no neighbours: nor here
     flat = universal(classifier, x.reshape(len(x), -1), y, **alike)
     assert np.array_equal(flat.perturbation.reshape(8, 8), universal(classifier, x, y, **alike).perturbation)
 

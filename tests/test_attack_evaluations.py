@@ -66,7 +66,7 @@ def test_a_raised_budget_goes_on_and_pays_for_another_evaluation_only(tmp_path):
         assert model.seen == found.queries <= 400
     assert found.search.budget == 400 - 3 * 12  # one evaluation before the search, and two after it
     assert names(tmp_path) == ["run", "run-after", "run-after-2", "run-before"]
-    with pytest.raises(ValueError, match="run-before .*budget"):
+    with pytest.raises(ValueError, match=r"run-before .*budget"):
         universal(model, x, y, **small, run=run)
     assert model.seen == found.queries
 
@@ -75,11 +75,14 @@ def test_the_folders_of_another_attack_are_refused(tmp_path):
     model, x, y = victims()
     universal(model, x, y, **CALL, run=tmp_path / "run")
     seen = model.seen
-    with pytest.raises(ValueError, match="run-after belongs to another attack"):
-        universal(model, x[:5], y[:5], **CALL, run=tmp_path / "run")
-    (tmp_path / "run-after").rename(tmp_path / "elsewhere")
-    with pytest.raises(ValueError, match=r"run-before .* n = 12, not 5"):
-        universal(model, x[:5], y[:5], **CALL, run=tmp_path / "run")
+    for folder in ("run-before", "run-after"):
+        with pytest.raises(ValueError, match=f"{folder} belongs to an attack on another model or on other images"):
+            universal(model, x[:5], y[:5], **CALL, run=tmp_path / "run")
+        (tmp_path / folder).rename(tmp_path / f"other-{folder}")
+    for folder in ("run-before", "run-after"):
+        (tmp_path / f"other-{folder}").rename(tmp_path / folder)
+    with pytest.raises(ValueError, match=r"/run .* n = 12, not 11"):  # one image is not attacked, by another label
+        universal(model, x, [(y[0] + 1) % 4, *y[1:]], **CALL, run=tmp_path / "run")
     with pytest.raises(ValueError, match=r"run-before .* k = 1, not 2"):
         universal(model, x, y, **CALL | {"k": 2}, run=tmp_path / "run")
     assert model.seen == seen
@@ -147,11 +150,11 @@ def test_an_evaluation_that_the_budget_does_not_cover_is_not_begun(tmp_path):
     assert broken.seen == found.queries <= 424
 
 
-def test_wrong_targets_are_mended_without_another_evaluation(tmp_path):
+def test_labels_and_targets_are_corrected_without_another_evaluation(tmp_path):
     model, x, y = victims()
-    for _ in range(2):
-        with pytest.raises(ValueError, match="targeted name class 7; the classifier has classes 0 to 3"):
-            universal(model, x, y, **CALL, targeted=7, run=tmp_path / "run")
+    for what, wrong in {"labels": {"labels": y + 3}, "targeted": {"labels": y, "targeted": 7}}.items():
+        with pytest.raises(ValueError, match=rf"{what} name class \d; the classifier has classes 0 to 3"):
+            universal(model, x, **wrong, **CALL, run=tmp_path / "run")
         assert model.seen == 12
     assert universal(model, x, y, **CALL, targeted=2, run=tmp_path / "run").queries == model.seen
 

@@ -71,6 +71,11 @@ class Classifier:
         parts = [self._ask(images[at : at + self.batch], allow_nan) for at in range(0, len(images), self.batch)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    @property
+    def identity(self) -> str:
+        """The name and the mark of the model, which run folders keep."""
+        return f"{self.name} {self.mark}".strip()
+
     def assume_kind(self, kind: str) -> None:
         """Settle the kind of the scores without a call of the model: an earlier session has recognised it."""
         self.scores = self.scores or kind

@@ -154,13 +154,18 @@ class Evaluations:
         """Read what evaluations in earlier sessions have cost."""
         if self._run is None:
             return
-        earlier = _inspected(Path(f"{self._run}-before"))
-        self._before_calls = 0 if earlier is None else earlier.calls
+        before = Path(f"{self._run}-before")
         own = PredictionProblem(self.problem).fingerprint
-        for path, evaluation in self._after_folders():
-            if evaluation is not None:
-                if evaluation.identity.get("problem") != own:
-                    raise ValueError(f"{path} belongs to another attack: name another run folder")
+        for path, evaluation in [(before, _inspected(before)), *self._after_folders()]:
+            if evaluation is None:
+                continue
+            if evaluation.identity.get("problem") != own:
+                raise ValueError(
+                    f"{path} belongs to an attack on another model or on other images: name another run folder"
+                )
+            if path == before:
+                self._before_calls = evaluation.calls
+            else:
                 self._after_calls[str(path)] = evaluation.calls
 
     def _folder_for(self, theta: Array, left: int) -> tuple[Path | None, Inspection | None]:

@@ -19,6 +19,7 @@ from zerothresh.attack.scores import KINDS, BadScores
 from zerothresh.attack.universal_problem import Universal
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.program.program import Program
+from zerothresh.runs.identity import digest
 from zerothresh.session.status import Status
 
 Array = NDArray[np.float64]
@@ -55,8 +56,9 @@ class PredictionProblem:
 
     @property
     def fingerprint(self) -> str:
-        """The attack that the predictions belong to."""
-        return f"predictions: {self.problem.fingerprint}"
+        """The model and the images; labels and targets may be corrected without another evaluation."""
+        stack = self.problem.stack
+        return f"predictions of {self.problem.classifier.identity} {digest(stack.flat)} {stack.bounds}"
 
     def values(self, points: Array, components: Labels) -> Array:
         """The answers of the classifier, one number per row."""

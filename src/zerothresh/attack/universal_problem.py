@@ -50,8 +50,7 @@ class Universal:
     def fingerprint(self) -> str:
         """What distinguishes this attack from others: the images, their labels, the value range and the model."""
         aim = "" if self.targets is None else digest(self.targets)
-        model = f"{self.classifier.name} {self.classifier.mark}".strip()
-        return f"{model} {digest(self.stack.flat)} {digest(self.labels)} {aim} {self.stack.bounds}"
+        return f"{self.classifier.identity} {digest(self.stack.flat)} {digest(self.labels)} {aim} {self.stack.bounds}"
 
     def attacked(self, points: Array, components: Labels) -> NDArray[np.float32]:
         """clip(x_i + theta) for each component, in the shape that the classifier takes.
