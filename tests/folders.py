@@ -50,7 +50,7 @@ def begin(name: str, folder: Path, *, snapshots: bool) -> None:
     """Tell about `TOLD` values, the last of them a part of a round, and leave without closing."""
     objective, optimizer = problem(), opened(name, folder)
     if snapshots:
-        optimizer._keeper._run.due = lambda: True  # type: ignore[attr-defined]
+        optimizer.recorded.record._run.due = lambda: True  # type: ignore[attr-defined]
     while not optimizer.done:
         batch = optimizer.ask()
         last = optimizer.nfev + len(batch) >= TOLD

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from zoo import BY_OTHERS, instance, zoo
@@ -11,11 +9,12 @@ from zoo import BY_OTHERS, instance, zoo
 import zerothresh as zt
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Constraint, HardThreshold
+from zerothresh.rounds.advance import advance, start
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.method import is_sparse
-from zerothresh.rounds.plan import Plan
-from zerothresh.rounds.search import advance, begin, next_probes, plan_of
-from zerothresh.sampling.philox import Stream, key_of
+from zerothresh.rounds.search import Search, begin
+from zerothresh.rounds.task import Task
+from zerothresh.sampling.philox import key_of
 
 K = 3
 ZOO = zoo()
@@ -36,16 +35,13 @@ def limit(name: str, d: int) -> int:
     return K if is_sparse(instance(name)) else d
 
 
-def leaves(state: object) -> list[Array]:
-    """All arrays of a state, copied."""
-    out = []
-    for field in dataclasses.fields(state):  # type: ignore[arg-type]
-        value = getattr(state, field.name)
-        if dataclasses.is_dataclass(value):
-            out += leaves(value)
-        else:
-            out.append(np.array(value))
-    return out
+def copied(search: Search) -> dict[str, Array]:
+    """What a snapshot would keep of a search, copied."""
+    return {name: np.array(array) for name, array in search.arrays().items()}
+
+
+def same(one: dict[str, Array], other: dict[str, Array]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def run(name: str, problem: zt.Problem, **options: object) -> zt.Result:
@@ -66,28 +62,27 @@ estimators = pytest.mark.parametrize("estimator", list(ESTIMATORS.values()), ids
 @methods
 @problems
 @estimators
-def test_plan_is_repeatable_and_update_leaves_its_input_untouched(name, problem, estimator):
-    key, constraint = key_of(3), Constraint(problem.d, K)
-    method = instance(name)
+def test_a_request_is_repeatable_and_advancing_leaves_a_search_as_it_was(name, problem, estimator):
     theta = np.zeros(problem.d)
     theta[1] = 0.5
-    state = method.init(theta)
+    limits = {"budget": 10**6, "reserve": 0, "seed": 3, "key": key_of(3)}
+    task = Task(theta, problem.n, instance(name), estimator, Constraint(problem.d, K), **limits)
+    search, other = begin(task), begin(task)
     for round_ in range(8):
-        before = leaves(state)
-        probes = method.plan(state, problem.n, Stream(3, round_))
-        again = method.plan(state, problem.n, Stream(3, round_))
-        plan = Plan(probes, estimator, problem.d, key=key, round=round_)
-        other = Plan(again, estimator, problem.d, key=key, round=round_)
-        assert np.array_equal(plan.points(), other.points())
-        assert np.array_equal(plan.components, other.components)
-        assert plan.calls == len(plan.points()) == probes.calls(estimator)
+        before = copied(search)
+        plan, again = task.plan(search.request, round_), task.plan(other.request, round_)
+        assert np.array_equal(plan.points(), again.points())
+        assert np.array_equal(plan.components, again.components)
+        assert plan.calls == len(plan.points()) == search.request.calls(estimator)
         values = problem.values(plan.points(), plan.components)
-        following = method.update(state, Answers(plan, values), HardThreshold(constraint))
-        repeated = method.update(state, Answers(other, values), HardThreshold(constraint))
-        assert all(map(np.array_equal, leaves(following), leaves(repeated)))
-        assert all(map(np.array_equal, leaves(state), before))
-        assert np.count_nonzero(following.theta) <= limit(name, problem.d)
-        state = following
+        following = search.advance(Answers(plan, values), HardThreshold(task.constraint))
+        repeated = other.advance(Answers(again, values), HardThreshold(task.constraint))
+        assert same(copied(following), copied(repeated))
+        assert same(copied(search), before)
+        assert np.count_nonzero(following.incumbent.theta) <= limit(name, problem.d)
+        if round_ == 4:  # a snapshot leads to the same place
+            repeated = begin(task).restored(following.arrays(), round_ + 1)
+        search, other = following, repeated
 
 
 @methods
@@ -228,7 +223,7 @@ def test_converges_to_the_enumerated_optimum_of_strongly_convex_problems(name, p
     exact = zt.Estimator(q=target.d, mu=1e-5)
     near = problem in ("ridge", "permuted")
     method = instance(name, eta=0.05 if near else 0.3, radius=3.0 if near else 10.0, q=target.d)
-    budget = min(40_000, 6000 * target.n) if name in BY_OTHERS else 40_000  # many of them ask for F a point at a time
+    budget = min(40_000, 6000 * target.n) if name in BY_OTHERS else 20_000  # many of them ask for F a point at a time
     result = zt.minimize(target, None, k, budget=budget, method=method, estimator=exact, seed=2, monitor=target.F)
     plain = getattr(target, "problem", target)
     best = plain.F(plain.minimum_on(np.arange(plain.d))) if problem == "translated" else plain.optimum(k)[1]
@@ -245,10 +240,10 @@ def test_a_step_by_hand_is_what_the_engine_does():
     """advance() is the whole of a round: two of them by hand are two steps of minimize."""
     problem = ZOO["ridge"]
     opt = zt.Optimizer(problem.d, K, n=problem.n, budget=2000, method=zt.FGZOHT(eta=0.05), seed=3)
-    search = begin(opt.task)
+    standing = start(opt.task)
     for _ in range(2):
-        plan = plan_of(opt.task, next_probes(opt.task, search), search.round)
-        search = advance(opt.task, search, plan, problem.values(plan.points(), plan.components))
+        plan = opt.task.plan(standing.search.request, standing.round)
+        standing = advance(opt.task, standing, plan, problem.values(plan.points(), plan.components))
     states = zt.iterate(problem, None, K, budget=2000, method=zt.FGZOHT(eta=0.05), seed=3)
     next(states)
-    assert np.array_equal(next(states).x, search.state.theta)
+    assert np.array_equal(next(states).x, standing.search.state.theta)

@@ -557,7 +557,7 @@ def test_a_run_whose_end_was_only_in_the_journal_is_ended_when_it_is_opened(tmp_
     from zerothresh.runs.inspection import inspect
 
     with monkeypatch.context() as patch:
-        patch.setattr("zerothresh.runs.recorder.Keeper.end", lambda self, partly: setattr(self, "_ended", True))
+        patch.setattr("zerothresh.runs.recorder.Recorder._end", lambda self, session: setattr(self, "_ended", True))
         reference = go(run=tmp_path / "a")
     again = go(run=tmp_path / "a")
     assert np.array_equal(again.x, reference.x)

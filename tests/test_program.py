@@ -12,7 +12,7 @@ import pytest
 from waiting import PATIENCE
 
 import zerothresh as zt
-from zerothresh.rounds.search import advance, begin, next_probes, plan_of
+from zerothresh.rounds.advance import advance, start
 from zerothresh.runs import RunError, snapshot
 from zerothresh.runs.paths import SNAPSHOT, numbered
 
@@ -93,8 +93,15 @@ def same(one, other):
 
 
 @programs
-@pytest.mark.parametrize("values", [PROBLEM.values, noisy], ids=["exact", "noisy"])
-@pytest.mark.parametrize("eager", [True, False], ids=["snapshots", "journal"])
+@pytest.mark.parametrize(
+    ("values", "eager"),
+    [
+        pytest.param(PROBLEM.values, True, id="exact, snapshots"),
+        pytest.param(noisy, False, id="noisy, journal"),
+        pytest.param(PROBLEM.values, False, id="exact, journal", marks=pytest.mark.slow),
+        pytest.param(noisy, True, id="noisy, snapshots", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_before_and_in_the_middle_of_each_round_it_ends_the_same(method, values, eager, tmp_path, monkeypatch):
     monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda run: eager and run.folder.name == "run")
     whole, asked, budget = [], [], 250
@@ -116,17 +123,17 @@ def test_killed_before_and_in_the_middle_of_each_round_it_ends_the_same(method, 
 @programs
 def test_a_state_can_be_updated_twice_and_old_states_stay_usable(method):
     task = optimizer(method).task
-    searches, plans, values = [begin(task)], [], []
-    while len(plans) < 40 and (probes := next_probes(task, searches[-1])) is not None:
-        plans.append(plan_of(task, probes, searches[-1].round))
+    searches, plans, values = [start(task)], [], []
+    while len(plans) < 40 and (probes := searches[-1].search.request) is not None:
+        plans.append(task.plan(probes, searches[-1].round))
         values.append(PROBLEM.values(plans[-1].points(), plans[-1].components))
         searches.append(advance(task, searches[-1], plans[-1], values[-1]))
     for at in [*range(len(plans)), *reversed(range(len(plans)))]:  # forwards, and backwards
-        again = plan_of(task, next_probes(task, searches[at]), searches[at].round)
+        again = task.plan(searches[at].search.request, searches[at].round)
         assert np.array_equal(again.points(), plans[at].points())
         following = advance(task, searches[at], again, values[at])
-        assert np.array_equal(following.state.theta, searches[at + 1].state.theta)
-        assert np.array_equal(following.state.values, searches[at + 1].state.values)
+        assert np.array_equal(following.theta, searches[at + 1].theta)
+        assert np.array_equal(following.search.values, searches[at + 1].search.values)
         known = searches[at + 1]
         assert (following.fun, following.best_fun, following.nit) == (known.fun, known.best_fun, known.nit)
 
@@ -135,23 +142,23 @@ def test_a_state_can_be_updated_twice_and_old_states_stay_usable(method):
 def test_a_state_goes_another_way_with_other_values(method):
     """A fork: what one branch learns does not leak into the other."""
     task = optimizer(method).task
-    trunk = begin(task)
+    trunk = start(task)
     for _ in range(3):
-        plan = plan_of(task, next_probes(task, trunk), trunk.round)
+        plan = task.plan(trunk.search.request, trunk.round)
         trunk = advance(task, trunk, plan, PROBLEM.values(plan.points(), plan.components))
     branches = []
     for factor in (1.0, 2.0, 1.0):
-        search = trunk
+        standing = trunk
         for _ in range(4):
-            probes = next_probes(task, search)
+            probes = standing.search.request
             if probes is None:
                 break
-            plan = plan_of(task, probes, search.round)
-            search = advance(task, search, plan, factor * PROBLEM.values(plan.points(), plan.components))
-        branches.append(search)
-    assert np.array_equal(branches[0].state.theta, branches[2].state.theta)
-    assert np.array_equal(branches[0].state.values, branches[2].state.values)
-    assert not np.array_equal(branches[0].state.values, branches[1].state.values)
+            plan = task.plan(probes, standing.round)
+            standing = advance(task, standing, plan, factor * PROBLEM.values(plan.points(), plan.components))
+        branches.append(standing)
+    assert np.array_equal(branches[0].theta, branches[2].theta)
+    assert np.array_equal(branches[0].search.values, branches[2].search.values)
+    assert not np.array_equal(branches[0].search.values, branches[1].search.values)
 
 
 @programs
@@ -173,7 +180,7 @@ def test_a_state_goes_another_way_with_other_values(method):
 def test_a_snapshot_that_does_not_fit_is_refused(method, change, tmp_path, monkeypatch):
     monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda run: True)
     with optimizer(method, tmp_path / "run") as opt:
-        while opt.nfev < 100 or opt.search.nit < 1:
+        while opt.nfev < 100 or opt.session.standing.nit < 1:
             answer(opt)
     _, newest = numbered(tmp_path / "run", SNAPSHOT)[-1]
     meta, arrays = snapshot.read(newest)

@@ -23,13 +23,17 @@ class Standing(NamedTuple):
     """Where a run stands after a number of rounds; a tuple, because one is made in every round."""
 
     search: Search
-    round: int = 0
     nht: int = 0  # hard thresholdings
     nit: int = 0  # steps
     fun: float | None = None  # F at the incumbent, where it is known
     best_x: Array | None = None  # the best feasible point whose F is known
     best_fun: float | None = None
     recent: float | None = None  # a running mean of the values seen at iterates
+
+    @property
+    def round(self) -> int:
+        """The number of the round that is wanted now."""
+        return self.search.round
 
     @property
     def theta(self) -> Array:
@@ -65,7 +69,6 @@ def advance(task: Task, standing: Standing, plan: Plan, values: Array) -> Standi
             best_x, best_fun = incumbent.theta, fun
     return Standing(
         search,
-        standing.round + 1,
         standing.nht + H.count,
         standing.nit + search.stepped,
         fun,

@@ -35,6 +35,9 @@ class Search(Protocol):
     states_fun: bool
     """Whether the search itself says what F is at its incumbent, and has paid for it."""
 
+    round: int
+    """The number of rounds that have been answered."""
+
     @property
     def request(self) -> Probes | None:
         """What is wanted in this round; None if the method has nothing more to ask."""

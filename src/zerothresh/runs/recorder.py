@@ -28,7 +28,7 @@ from zerothresh.runs.paths import open_plain
 from zerothresh.session.session import Session
 from zerothresh.session.status import MonitorFailed, Status
 
-COUNTS = ("round", "nht", "nit")  # of a standing, as whole numbers in a snapshot
+COUNTS = ("nht", "nit")  # of a standing, as whole numbers in a snapshot
 NUMBERS = ("fun", "best_fun", "recent")  # of a standing, as numbers or null
 LARGEST_COUNT = 1 << 53  # beyond it a whole number in JSON may have been rounded
 LARGEST_TRIAL = 1 << 24  # calls of a round that is still tried out with zeros
@@ -70,7 +70,7 @@ class Recorder:
         """Put a snapshot into the session, after checking that it fits."""
         task, folder = session.task, self._run.folder
         try:
-            counts = [meta[name] for name in (*COUNTS, "nfev", "failed_calls")]
+            counts = [meta[name] for name in (*COUNTS, "round", "nfev", "failed_calls")]
             if any(type(count) is not int or not 0 <= count < LARGEST_COUNT for count in counts):
                 raise RunError("counts")
             numbers = [meta[name] for name in (*NUMBERS, "worst", "spent")]
@@ -200,7 +200,7 @@ class Recorder:
         standing, ledger = session.standing, session.ledger
         self._flush_trace(session)
         meta = {
-            **{name: getattr(standing, name) for name in (*COUNTS, *NUMBERS)},
+            **{name: getattr(standing, name) for name in ("round", *COUNTS, *NUMBERS)},
             "nfev": ledger.completed,
             "failed_calls": ledger.failed,
             "spent": None if ledger.prices is None else ledger.spent,

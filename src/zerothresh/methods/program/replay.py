@@ -34,7 +34,8 @@ class Replayed:
     task: Task.
     values: float64 array, all values seen so far, in the order of the rounds.
     theta: float64 array (d,), the iterate that they lead to.
-    distrusted: bool, whether some of the values were invented, as ``on_nan="worst"`` does.
+    round: int, default 0: the number of rounds that they answered.
+    distrusted: bool, default False: whether some of the values were invented, as ``on_nan="worst"`` does.
     """
 
     states_fun = True
@@ -45,9 +46,10 @@ class Replayed:
         task: Task,
         values: Array | None = None,
         theta: Array | None = None,
+        round: int = 0,
         distrusted: bool = False,
     ) -> None:
-        self.function, self.task = function, task
+        self.function, self.task, self.round = function, task, round
         self.values: Array = np.empty(0) if values is None else values
         self.theta = task.theta0 if theta is None else theta
         self.distrusted = distrusted
@@ -76,7 +78,8 @@ class Replayed:
         except Diverged:
             self.remarks = tuple(waiting.context.remarks)
             raise
-        after = Replayed(self.function, self.task, waiting.values, waiting.context.theta, self.distrusted)
+        theta, round = waiting.context.theta, waiting.context.round
+        after = Replayed(self.function, self.task, waiting.values, theta, round, self.distrusted)
         after.stepped = waiting.context.moves > moves
         after.remarks = tuple(waiting.context.remarks)
         after._waiting = waiting
@@ -100,7 +103,7 @@ class Replayed:
                 )
             array.flags.writeable = False
         values, theta, distrusted = (arrays[f"state.{name}"] for name in ("values", "theta", "doubted"))
-        return Replayed(self.function, self.task, values, theta, bool(distrusted))
+        return Replayed(self.function, self.task, values, theta, round, bool(distrusted))
 
     def _here(self) -> _Waiting:
         """Return the waiting generator, led to this place again if it has moved on or was never started."""
@@ -114,6 +117,8 @@ class Replayed:
             led, scale = waiting.context.theta, float(np.abs(self.theta).max(initial=0.0))
             if not np.allclose(led, self.theta, rtol=SAME_ITERATE, atol=SAME_ZERO * scale):
                 raise StateError("the values lead the method to another iterate")
+            if waiting.context.round != self.round:
+                raise StateError(f"the values answer {waiting.context.round} rounds, and not {self.round}")
             self.theta, self._waiting, self.remarks = led, waiting, tuple(waiting.context.remarks)
         return self._waiting
 
