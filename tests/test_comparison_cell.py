@@ -1,0 +1,117 @@
+"""One run of a comparison: what is kept of it, and what counts as a failure rather than a divergence."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from compared import RIDGE, Bare, Ill, fault, go
+
+import zerothresh as zt
+from zerothresh.comparison.cell import Cell, CellFailed, Outcome, Subject, run_cell, thin
+
+# What is kept of a run.
+
+
+def test_curves_are_thinned_evenly_and_keep_both_ends():
+    assert thin(np.arange(7)).tolist() == list(range(7))
+    kept = thin(np.arange(10, 100_010, 10))
+    assert (kept[0], kept[-1]) == (0, 9_999)
+    assert 150 < kept.size <= 200
+    assert np.diff(kept).max() <= 2 * np.diff(kept).min()
+
+
+def test_an_outcome_is_read_back_as_it_was(tmp_path):
+    cell = Cell("szoht", zt.SZOHT(0.05), None, 3, 600, "problem", 0)
+    for problem, method in ((RIDGE, zt.SZOHT(0.05)), (Bare(), zt.SZOHT(0.05)), (RIDGE, zt.SZOHT(1e200))):
+        made = run_cell(Subject.of(problem), replace(cell, method=method))
+        made.save(tmp_path / "one.npz")
+        assert repr(Outcome.load(tmp_path / "one.npz")) == repr(made)
+
+
+class Trap:
+    """What is unpickled runs code."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def spoilt(path, how, trap):
+    with np.load(path) as arrays:
+        parts = dict(arrays)
+    if how == "pickled":
+        parts["x"] = np.array([Trap(trap)], dtype=object)
+    elif how == "words":
+        parts["words"] = np.array(str(parts["words"]).replace('"end": ', '"end": "0", "was": '))
+    elif how == "kinds":
+        parts["words"] = np.array(str(parts["words"]).replace('"nht": ', '"nht": 0.5e'))
+    elif how == "lengths":
+        parts["fun"] = parts["fun"][1:]
+    elif how == "nothing":
+        del parts["own"]
+    elif how == "bomb":
+        parts["x"] = np.zeros(100_000)  # a few hundred bytes
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **parts)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("how", ["pickled", "words", "kinds", "lengths", "nothing", "bomb", "cut", "garbage", "empty"])
+def test_a_kept_run_that_is_spoilt_is_refused_by_name_and_can_be_run_again(how, tmp_path, monkeypatch):
+    monkeypatch.setattr("zerothresh.comparison.cell._MOST_UNPACKED", 1 << 19)
+    folder, trap = tmp_path / "kept", tmp_path / "trap"
+    found = go(runs=1, folder=folder)
+    path = sorted((folder / "cells").iterdir())[0]
+    whole = path.read_bytes()
+    spoils = {"cut": whole[: len(whole) // 2], "garbage": bytes(range(256)) * 4, "empty": b""}
+    path.write_bytes(spoils[how] if how in spoils else spoilt(path, how, trap))
+    with pytest.raises(ValueError, match=f"{path.name} is not what a comparison writes .*: remove it and run again"):
+        go(runs=1, folder=folder)
+    assert not trap.exists()
+    path.unlink()
+    assert go(runs=1, folder=folder).to_csv() == found.to_csv()
+
+
+# Failures of the objective.
+
+
+def test_an_objective_that_raises_stops_all_with_the_users_own_words():
+    def valve(x):
+        raise RuntimeError("valve 7 is stuck")
+
+    with pytest.raises(CellFailed, match=r"^szoht, seed 0: the objective raised RuntimeError: valve 7") as caught:
+        go(valve, x0=6)
+    assert "in valve" in str(caught.value)
+
+
+@pytest.mark.parametrize(("value", "words"), [(None, "is a `return` missing"), (np.nan, "returned nan"), ("1", "real")])
+def test_an_objective_that_gives_no_number_at_the_start_is_not_taken_for_a_divergence(value, words):
+    with pytest.raises(CellFailed, match=words):
+        go(lambda x: value, x0=6)
+
+
+def test_infinite_values_far_off_are_a_divergence():
+    found = go(
+        lambda x: float(x @ x) if abs(x).max() < 1e3 else np.inf, x0=[1.0, 0, 0, 0], k=2, grid={"eta": [1e5, 0.05]}
+    )
+    assert [run.status for run in found.contenders[0].candidates[0].runs] == ["BAD_VALUE"] * 2
+    assert found.contenders[0].best.method == zt.SZOHT(0.05)
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (Ill(F=fault), "szoht, seed 0: F raised LinAlgError: singular"),
+        (Ill(F=RIDGE.F, minimum_on=fault), "szoht, seed 0: LinAlgError: singular"),
+    ],
+)
+def test_f_that_raises_is_not_taken_for_a_divergence(problem, words):
+    with pytest.raises(CellFailed, match=words) as caught:
+        go(problem)
+    assert "in fault" in str(caught.value)
