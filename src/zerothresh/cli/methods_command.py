@@ -62,13 +62,8 @@ def _example(method: type) -> Any:
 
 
 def _summary(method: type) -> str:
-    """The docstring of a class up to its formula or its arguments."""
-    paragraphs = []
-    for paragraph in (inspect.getdoc(method) or "").split("\n\n"):
-        if paragraph.startswith((".. math", "Arguments", "Reference", ">>>")):
-            break
-        paragraphs.append(" ".join(paragraph.split()))
-    return " ".join(paragraphs)
+    """The first paragraph of a class's docstring: what the method is, and how many calls it makes."""
+    return " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split())
 
 
 def _show(described: list[dict[str, Any]]) -> None:

@@ -36,7 +36,7 @@ class Measuring:
 @register("ada-zoro")
 @dataclass(frozen=True)
 class AdaZORO:
-    r"""ZORO that learns s: it tries the last support first, and increases s until the gradient explains the values.
+    r"""ZORO that learns s, the sparsity of the gradient: batch (2 s + 1) calls per step while its support stays the same.
 
     A gradient is accepted if :math:`\|A \hat g - y\| \le \varphi \|y\|`. In each step:
 

@@ -89,8 +89,6 @@ class HTES:
 def utilities(values: Array) -> Array:
     """Weights by rank that sum to 0: positive for the best values, negative for the rest, shared by equal values.
 
-    Reference: Wierstra et al., *Natural evolution strategies*, JMLR 2014, Section 3.1.
-
     >>> utilities(np.array([3.0, 1.0, 2.0, 4.0])).round(2).tolist()
     [-0.25, 0.48, 0.02, -0.25]
     """

@@ -13,8 +13,7 @@ from zerothresh.methods.registry import register
 @register("lsvrg-szht")
 @dataclass(frozen=True)
 class LSVRGSZHT:
-    """Loopless SVRG: a step refreshes all rows of the memory with probability p/n, and none otherwise.
-
+    """Loopless SVRG: a step refreshes the whole memory with probability p/n, and nothing of it otherwise.
     It makes n (q + 1) calls at the start and at each refresh, and batch (q + 1) calls at every other step.
 
     Arguments
