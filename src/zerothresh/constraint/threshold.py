@@ -122,9 +122,7 @@ class Constraint:
         groups: Sequence[int] | None = None,
     ) -> None:
         self.d, self.k = d, k
-        self.bounds = self.box = _box(
-            d, bounds
-        )  # ``bounds`` stays as given; ``box`` also fixes the excluded coordinates at 0
+        self.bounds = self.box = _box(d, bounds)  # `bounds` as given; `box` also fixes excluded coordinates at 0
         self.include = _indices("include", include, d)
         self.exclude = _indices("exclude", exclude, d)
         self.groups = _groups(groups, d)

@@ -104,10 +104,7 @@ class Journal:
         self._fast_limit = 0
         self.trouble: OSError | None = None  # why no more values should be asked for, though none is lost
         self._round, self._final, self._head = -1, False, b""  # what the lines of one round have in common
-        self._next, self._chain = (
-            -1,
-            0,
-        )  # the row that a short line would be for, and the checksum before it
+        self._next, self._chain = -1, 0  # the row that a short line would be for, and the checksum before it
         os.ftruncate(self._fd, end)  # cut off an incomplete last line before anything is appended
         self._each = fsync == "value"
         self._syncer = Syncer(self._fd) if fsync == "batch" else None
