@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-class Run(Protocol):
+class Plotted(Protocol):
     """What is drawn of a run: ``trace`` with the columns nfev, nht and fun."""
 
     @property
@@ -29,7 +29,7 @@ _POINTS = 400  # where curves of several runs are compared
 
 
 def compare(
-    results: Iterable[Result] | Mapping[str, Sequence[Run]],
+    results: Iterable[Result] | Mapping[str, Sequence[Plotted]],
     *,
     optimum: float = 0.0,
     log: bool | None = None,
@@ -82,7 +82,7 @@ def compare(
     return figure
 
 
-def curve(runs: Sequence[Run], column: str, optimum: float = 0.0) -> tuple[Array, Array, Array]:
+def curve(runs: Sequence[Plotted], column: str, optimum: float = 0.0) -> tuple[Array, Array, Array]:
     """Mean and standard deviation of F - optimum over runs, where all of them have values."""
     histories = []
     for run in runs:
@@ -103,10 +103,10 @@ def curve(runs: Sequence[Run], column: str, optimum: float = 0.0) -> tuple[Array
     return grid, rows.mean(axis=0), rows.std(axis=0)
 
 
-def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]:
+def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Plotted]]) -> dict[str, list[Plotted]]:
     if isinstance(results, Mapping):
         return {label: list(runs) for label, runs in results.items()}
-    grouped: dict[str, list[Run]] = {}
+    grouped: dict[str, list[Plotted]] = {}
     for result in results:
         grouped.setdefault(name_of(result.method), []).append(result)
     if not grouped:

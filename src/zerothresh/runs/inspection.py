@@ -23,6 +23,7 @@ from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.lock import holder_of
 from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered, open_plain
 from zerothresh.runs.sessions import Sessions
+from zerothresh.runs.trace_file import reader
 from zerothresh.session.trace import Trace
 
 Array = NDArray[np.float64]
@@ -75,7 +76,7 @@ class StoredRun:
         path = self.folder / "trace.csv"
         try:
             os.close(open_plain(path, os.O_RDONLY))
-            trace.resume(path, size, rows, changes, np.empty(0, np.int64))
+            trace.resume(reader(path, size), rows, changes, np.empty(0, np.int64))
             found = len(trace.nfev)
         except OSError as error:
             raise RunError(f"{path} cannot be read: {error.strerror}") from None

@@ -5,11 +5,9 @@ It wraps a session from outside (`zerothresh.session.recorded`): the session kno
 
 from __future__ import annotations
 
-import os
 import warnings
 import weakref
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ from zerothresh.runs.errors import RunError
 from zerothresh.runs.folder import Run
 from zerothresh.runs.identity import identity_of
 from zerothresh.runs.journal import FailureLine, ValueLine
-from zerothresh.runs.paths import open_plain
+from zerothresh.runs.trace_file import TraceFile, reader
 from zerothresh.session.session import Session
 from zerothresh.session.status import MonitorFailed, Status
 
@@ -49,7 +47,7 @@ class Recorder:
         self._run = run
         self._finalizer = weakref.finalize(self, run.close)
         self.trouble: OSError | None = None
-        self._flushed_rows, self._flushed_bytes = 0, 0  # of the trace, in its file
+        self._trace = TraceFile(run.folder, sync=run.fsync != "never")
         self._ended = False  # whether the end of the session has been dealt with
         self._changed = False  # whether something has been learnt since the folder was opened
         task, search = session.task, session.standing.search
@@ -84,7 +82,7 @@ class Recorder:
             standing = Standing(search, best_x=best, **{name: meta[name] for name in (*COUNTS, *NUMBERS)})
             self._try(task, standing)
             rows, size, changes = (int(meta["trace"][name]) for name in ("rows", "bytes", "changes"))
-            self._cut_trace(rows, size)
+            self._trace.cut(rows, size)
             support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
         except (RunError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"a snapshot in {folder} does not fit this run ({error}): the folder is refused") from None
@@ -92,7 +90,7 @@ class Recorder:
         session.worst, session.final_round = meta["worst"], int(meta["final_round"])
         spent = None if meta["spent"] is None else float(meta["spent"])
         session.ledger.resume(meta["nfev"], meta["failed_calls"], spent)
-        session.trace.resume(self._trace_path, size, rows, changes, support)
+        session.trace.resume(reader(self._trace.path, size), rows, changes, support)
         self._base = standing.round
 
     @staticmethod
@@ -198,7 +196,7 @@ class Recorder:
 
     def _save(self, session: Session) -> None:
         standing, ledger = session.standing, session.ledger
-        self._flush_trace(session)
+        self._trace.append(session.trace)
         meta = {
             **{name: getattr(standing, name) for name in ("round", *COUNTS, *NUMBERS)},
             "nfev": ledger.completed,
@@ -207,8 +205,8 @@ class Recorder:
             "worst": session.worst,
             "final_round": session.final_round,
             "trace": {
-                "rows": self._flushed_rows,
-                "bytes": self._flushed_bytes,
+                "rows": self._trace.rows,
+                "bytes": self._trace.bytes,
                 "changes": session.trace.support_changes,
             },
         }
@@ -248,37 +246,3 @@ class Recorder:
             with suppress(OSError):
                 self._run.sessions.end(session.nfev, "CLOSED", "closed before its end; it can go on")
         self._finalizer()
-
-    # The trace, which only grows, is kept in a file of its own.
-
-    @property
-    def _trace_path(self) -> Path:
-        return self._run.folder / "trace.csv"
-
-    def _cut_trace(self, rows: int, size: int) -> None:
-        """Cut off rows that are newer than the snapshot: they come again."""
-        self._flushed_rows, self._flushed_bytes = rows, size
-        fd = open_plain(self._trace_path, os.O_RDWR | os.O_CREAT)
-        try:
-            if os.fstat(fd).st_size < size or size < 0 or rows < 0:
-                raise RunError(f"trace.csv is shorter than {size} bytes")
-            os.ftruncate(fd, size)
-        finally:
-            os.close(fd)
-
-    def _flush_trace(self, session: Session) -> None:
-        """Append the rows of the trace that are not in its file yet."""
-        trace = session.trace
-        text = trace.flush_text(self._flushed_rows).encode()
-        if not text:
-            return
-        fd = open_plain(self._trace_path, os.O_WRONLY | os.O_CREAT)
-        try:
-            done = 0
-            while done < len(text):
-                done += os.pwrite(fd, text[done:], self._flushed_bytes + done)
-            if self._run.fsync != "never":
-                os.fsync(fd)
-        finally:
-            os.close(fd)
-        self._flushed_rows, self._flushed_bytes = len(trace), self._flushed_bytes + len(text)

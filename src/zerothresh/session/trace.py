@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from zerothresh.basics.arrays import Array, Indices
 
 
 class Trace:
@@ -35,7 +34,7 @@ class Trace:
         self.remarks: list[tuple[int, str]] = []
         self._rows: list[tuple[int, int, int, float]] = []
         self._supports: list[tuple[int, Indices]] = []  # (the first row that has it, the support)
-        self._earlier: tuple[Path, int] | None = None  # rows that are in a file: its path, and how many bytes they take
+        self._earlier: Callable[[], str] | None = None  # reads the rows of earlier sessions
         self._count = 0  # the number of rows, including those in the file
         self.support_changes = -1  # the support of the first step does not count as a change
         self._last = b"?"  # the bytes of the last support
@@ -148,28 +147,25 @@ class Trace:
         """The non-zero coordinates of the iterate of the last step."""
         return np.frombuffer(self._last, np.int64) if self._count else np.empty(0, np.int64)
 
-    def resume(self, path: Path, size: int, rows: int, changes: int, support: Indices) -> None:
-        """Continue a trace whose earlier rows are in a file.
+    def resume(self, read: Callable[[], str], rows: int, changes: int, support: Indices) -> None:
+        """Continue a trace whose earlier rows are kept elsewhere.
 
         Arguments
         ---------
-        path: the file.
-        size: the number of bytes that the earlier rows take, from the start of the file.
-        rows: the number of earlier rows.
-        changes: the number of changes of the support in them.
-        support: the support of the last of them.
+        read: function that returns the earlier rows as `flush_text` wrote them; called when somebody looks at them.
+        rows: int, the number of earlier rows.
+        changes: int, the number of changes of the support in them.
+        support: int64 array, the support of the last of them.
         """
-        self._earlier = (path.absolute(), size) if rows else None
+        self._earlier = read if rows else None
         self._count, self.support_changes = rows, changes
         self._last = support.tobytes() if rows else b"?"
 
     def _load(self) -> None:
-        """Read the rows that are in the file, unless that has been done."""
+        """Read the rows of earlier sessions, unless that has been done."""
         if self._earlier is None:
             return
-        path, size = self._earlier
-        with open(path, encoding="ascii", newline="") as file:
-            earlier = list(csv.reader(io.StringIO(file.read(size))))
+        earlier = list(csv.reader(io.StringIO(self._earlier())))
         self._earlier = None
         new, begun = self._rows, self._supports
         self._rows = [(int(s), int(f), int(h), float(v) if v else np.nan) for s, f, h, v, _ in earlier] + new

@@ -1,0 +1,71 @@
+"""The architecture: names that are used once, one way to drive a method, and a tree that the design page shows."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import zerothresh as zt
+
+ROOT = Path(zt.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+MODULES = [path for path in FILES if path.name != "__init__.py"]
+
+
+def code(folder: str = "") -> dict[str, str]:
+    """The source of every file below a folder, by its path."""
+    return {str(path.relative_to(ROOT)): path.read_text() for path in FILES if path.is_relative_to(ROOT / folder)}
+
+
+def test_no_two_modules_have_one_name():
+    names = Counter(path.name for path in MODULES)
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_two_classes_have_one_name():
+    trees = (ast.parse(text) for text in code().values())
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("init", [path for path in FILES if path.name == "__init__.py"], ids=lambda p: p.parent.name)
+def test_no_package_hides_a_module_behind_something_else_of_its_name(init):
+    package = ".".join(("zerothresh", *init.parent.relative_to(ROOT).parts))
+    inside = [path.stem for path in init.parent.glob("*.py") if path.stem != "__init__"]
+    inside += [path.name for path in init.parent.iterdir() if (path / "__init__.py").exists()]
+    shown = vars(importlib.import_module(package))
+    hidden = [name for name in inside if name in shown and not isinstance(shown[name], ModuleType)]
+    assert hidden == []
+
+
+def test_the_top_level_has_few_names():
+    assert len(zt.__all__) <= 32
+    assert sorted(zt.__all__) == sorted(set(zt.__all__))
+    assert all(hasattr(zt, name) for name in zt.__all__)
+
+
+def test_nothing_asks_which_kind_of_method_it_has():
+    asking = [path for path, text in code().items() if re.search(r"isinstance\(.*\bProgram\b", text)]
+    assert asking == []
+
+
+@pytest.mark.parametrize("folder", ["methods", "session"])
+def test_nothing_frozen_rewrites_itself(folder):
+    assert [path for path, text in code(folder).items() if "object.__setattr__" in text] == []
+
+
+def test_a_session_knows_nothing_of_files():
+    files = {"os", "pathlib", "json", "shutil", "tempfile", "mmap"}
+    for path, text in code("session").items():
+        nodes = list(ast.walk(ast.parse(text)))
+        imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        imported |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        assert not imported & files, path
+        assert "open" not in called, path
