@@ -201,3 +201,42 @@ def test_predictions_come_back_as_the_model_gave_them(kind):
     wanted = np.where(np.arange(12) == 4, NO_PREDICTION, np.nan_to_num(model(images())).argmax(axis=1))
     assert np.array_equal(found.labels, wanted)
     assert (found.classes, found.kind, result.nfev) == (7, kind, 12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_session_goes_beyond_the_budget_whatever_stops_it(seed, tmp_path):
+    model, x, y = victims()
+    rng = np.random.default_rng(seed)
+    seen, budget = 0, 100
+
+    def shaky(images):
+        nonlocal seen
+        seen += len(images)
+        if rng.random() < 0.1:
+            raise ConnectionError("try again")
+        return model(images)
+
+    def impatient(progress):
+        if rng.random() < 0.2:
+            raise StopIteration
+
+    for _ in range(6):
+        budget += int(rng.choice([0, 0, 50]))
+        classifier = Classifier(shaky, bounds=(-0.5, 0.5), batch=5)
+        try:
+            found = universal(
+                classifier,
+                x,
+                y,
+                k=2,
+                budget=budget,
+                seed=1,
+                run=tmp_path / "run",
+                retries=seed % 2,
+                backoff=0,
+                callback=impatient,
+            )
+            assert seen <= found.queries <= budget
+        except (ConnectionError, AttackStopped, ValueError):
+            pass
+        assert seen <= budget
