@@ -18,10 +18,10 @@ browser:  ## Chromium for the tests that look at a report, from the system's pac
 		>/dev/null 2>&1 || echo "Chromium could not be installed: the tests that need it are skipped"
 
 test: $(READY)  ## the tests, in a few minutes
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist loadgroup
 
 test-all: $(READY)  ## the slow tests too
-	$(BIN)/pytest -q -n 2 -m ''
+	$(BIN)/pytest -q -n 2 --dist loadgroup -m ''
 
 chaos: $(READY)  ## kill 120 runs at random instants, and count what was lost (minutes)
 	$(BIN)/python tests/chaos.py

@@ -43,9 +43,19 @@ def is_quick(item: pytest.Function) -> bool:
     return not by_others or case.startswith("ridge-")
 
 
+def shared_fixture(item: pytest.Item) -> str | None:
+    """The name of a fixture that is made once for many tests, if the test uses one."""
+    found = getattr(item, "_fixtureinfo", None)
+    shared = [name for name, made in getattr(found, "name2fixturedefs", {}).items() if made[-1].scope == "module"]
+    return shared[0] if shared else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name == "test_contract.py" and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             if "name" in item.callspec.params and not is_quick(item):
                 item.add_marker(pytest.mark.slow)
+        name = shared_fixture(item)
+        if name is not None:  # on one worker, so that the fixture is not made by each of them
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.name}: {name}"))
