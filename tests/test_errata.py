@@ -1,4 +1,4 @@
-"""Each place where the printed theory cannot be, shown."""
+"""Each erratum of the printed theory, demonstrated by a test."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_printed_q_may_leave_only_k_that_are_too_large():
     printed = math.ceil(errata.printed_szoht_q(**size))
     assert not theory.szoht_k(q=printed, **size)
     roomy = size | {"d": 10**6, "s2": 10**6}
-    assert theory.szoht_q(**roomy) == math.ceil(errata.printed_szoht_q(**roomy))  # else it is right
+    assert theory.szoht_q(**roomy) == math.ceil(errata.printed_szoht_q(**roomy))  # otherwise it is right
 
 
 @shows("n-square")
@@ -224,7 +224,7 @@ def test_a_vector_is_longer_than_its_largest_entry():
     h = np.ones(d)
     assert 2 * (h[:s] ** 2).sum() > 2 * np.abs(h).max() ** 2  # the step that "2" stands for
     assert 2 * (h[:s] ** 2).sum() <= 2 * s * np.abs(h).max() ** 2
-    # by (a+b)^2 <= 2a^2 + 2b^2, with gradients g at theta and h at theta*, the bound with our constant
+    # by (a+b)^2 <= 2a^2 + 2b^2, with gradients g at theta and h at theta*, the bound with the constant of the library
     rng = np.random.default_rng(1)
     for _ in range(200):
         g, h, eps_I, eps_Ic = rng.standard_normal(d), rng.standard_normal(d), 2 + rng.random(), rng.random()

@@ -119,7 +119,7 @@ def test_calls_follow_the_closed_forms(batch):
 
 
 @thresholded
-def test_a_final_threshold_changes_what_is_handed_out_and_nothing_else(name):
+def test_a_final_threshold_changes_the_returned_point_and_nothing_else(name):
     problem = zt.problems.ridge(n=4, d=6, seed=1)
     assert not is_sparse(instance(name))
     assert is_sparse(instance(name, threshold=True))
@@ -162,14 +162,14 @@ def test_sarah_plus_ends_an_epoch_when_the_square_of_the_gradient_has_fallen_eno
         full = len(plan.probes.components) == 5
         if full and before is not None:
             lengths.append(t)
-            assert before.now <= 0.125 * before.first  # it ended because the square had fallen
+            assert before.now <= 0.125 * before.first  # the epoch ended because the squared norm had decreased enough
         elif before is not None and t > 1:
-            assert before.now > 0.125 * before.first  # and not before
+            assert before.now > 0.125 * before.first  # and it did not end earlier
         t = 1 if full else t + 1
         before = state
     assert len(lengths) > 5
     assert max(lengths) < 60 < method.m
-    assert len(set(lengths)) > 1  # SARAH's are all the same
+    assert len(set(lengths)) > 1  # those of SARAH are all equal
     result = run(method, problem, 8, 8000, q=8)
     best = problem.F(problem.c)
     assert result.fun - best < 1e-8 * (problem.F(np.zeros(8)) - best)
@@ -246,11 +246,13 @@ def test_szoht_theory_takes_q_and_eta_from_the_curvatures():
     result = run(method, problem, 3, 40_000, directions="sphere")
     assert result.trace.nfev[0] == method.directions(6) + 1
     assert result.fun < 1e-6 * problem.F(np.zeros(6))
-    # in other units all is the same run: eta is not a number that somebody chose
+    # in other units the run is the same, because eta follows from the curvatures
     other = Bowl(problem.c, scale=64.0)
     again = run(zt.methods.SZOHTTheory(64.0, 64.0, k_star=1), other, 3, 40_000, directions="sphere")
     assert again.x_last == pytest.approx(result.x_last, rel=1e-6)
-    assert method.eta(6, 3) > 3 * zt.methods.SZOHTTheory(1.0, 2.0).eta(6, 3)  # and shorter where curvatures differ more
+    assert method.eta(6, 3) > 3 * zt.methods.SZOHTTheory(1.0, 2.0).eta(
+        6, 3
+    )  # a smaller step where the curvatures differ more
 
 
 def test_ht_es_needs_only_the_order_of_values_and_keeps_to_k():
@@ -258,7 +260,7 @@ def test_ht_es_needs_only_the_order_of_values_and_keeps_to_k():
     plain, bent = Bowl(centre), Bowl(centre, transform=lambda v: v**3)
     early = [run(zt.methods.HTES(size=1.0), problem, 2, 250).x_last for problem in (plain, bent)]
     assert np.array_equal(*early)
-    assert np.abs(early[0] - centre).max() > 1e-3  # on the way
+    assert np.abs(early[0] - centre).max() > 1e-3  # it has not converged yet
     one = run(zt.methods.HTES(size=1.0), plain, 2, 2000)
     assert one.fun < 1e-6 * plain.F(np.zeros(10))
     assert np.array_equal(one.support, np.flatnonzero(centre))
@@ -287,7 +289,7 @@ def test_zoro_recovers_a_sparse_gradient_from_fewer_values_than_coordinates():
     assert state.theta == pytest.approx(-0.5 * problem.gradient(np.zeros(200)), abs=1e-4)
     result = run(method, problem, 3, 1500, mu=1e-6)
     assert result.fun < 1e-6 * problem.F(np.zeros(200))
-    averaged = run(zt.FGZOHT(eta=0.5 * 52 / 200), problem, 3, 1500, q=50, mu=1e-6)  # the same values, not recovered
+    averaged = run(zt.FGZOHT(eta=0.5 * 52 / 200), problem, 3, 1500, q=50, mu=1e-6)  # as many values, without recovery
     assert averaged.fun > 1e3 * result.fun
 
 
@@ -303,9 +305,9 @@ def test_ada_zoro_learns_the_sparsity_uses_old_measurements_and_tries_the_last_s
             calls = 0
     s = found[0][1]
     assert 4 <= s <= 8
-    assert found[0][0] == measurements(4.0, s, 200) + 1  # all attempts together: nothing was asked for twice
+    assert found[0][0] == measurements(4.0, s, 200) + 1  # over all attempts: no measurement was repeated
     assert set(np.flatnonzero(centre)) <= set(found[0][2])
-    assert [cost for cost, _, _ in found[1:12]] == [2 * s + 1] * 11  # the support stays: 2 s values are enough
+    assert [cost for cost, _, _ in found[1:12]] == [2 * s + 1] * 11  # the support stays, so 2 s values are enough
     result = run(method, problem, 4, 1200, mu=1e-6)
     assert result.fun < 1e-6 * problem.F(np.zeros(200))
 
@@ -325,14 +327,14 @@ def test_ada_zoro_notices_that_the_support_of_the_gradient_has_moved():
     assert 7 in found[-1]
 
 
-def test_grace_finds_the_large_coordinates_with_a_few_questions_each():
+def test_grace_finds_the_large_coordinates_with_a_few_queries_each():
     d = 3000
     centre = sparse_centre(d, 3.0, -2.0, 1.0)
     problem = Bowl(centre, a=(centre != 0).astype(float))
     method = zt.methods.GraCe(eta=0.5, s=3, repeats=2)
     result = run(method, problem, 3, 1500)
     costs = np.diff(result.trace.nfev, prepend=0)
-    assert costs.max() < 48 < measurements(4.0, 3, d) < d  # blocks that are only halved would take twice as many
+    assert costs.max() < 48 < measurements(4.0, 3, d) < d  # halving the blocks would take twice as many calls
     assert result.fun < 1e-4 * problem.F(np.zeros(d))
     assert np.array_equal(result.support, np.flatnonzero(centre))
 
@@ -390,7 +392,7 @@ def test_zo_sgd_steps_by_one_component_and_is_not_sparse():
     result = run(zt.methods.ZOSGD(eta=0.3), problem, 1, 2000, q=4)
     assert result.x == pytest.approx(problem.c, abs=1e-4)
     assert result.fun < 1e-6
-    assert drift(zt.methods.ZOSGD(eta=0.1)) > 0.05  # it samples, and has nothing against the noise of that
+    assert drift(zt.methods.ZOSGD(eta=0.1)) > 0.05  # it samples components and does not reduce their noise
     _, plan = next(rounds(zt.methods.ZOSGD(eta=0.1), Bowl(np.ones(4), n=6), 4, 1, zt.Estimator(q=4)))
     assert (plan.calls, len(plan.probes.components)) == (5, 1)
 
@@ -398,7 +400,9 @@ def test_zo_sgd_steps_by_one_component_and_is_not_sparse():
 @pytest.mark.parametrize("estimator", ["rand", "ave", "coord"])
 def test_zo_svrg_stays_at_the_optimum_whatever_component_it_draws(estimator):
     method = zt.methods.ZOSVRG(eta=0.1, m=5, estimator=estimator)
-    assert drift(method) < (2e-2 if estimator == "rand" else 1e-3)  # a control variate of the wrong sign: 0.5
+    assert drift(method) < (
+        2e-2 if estimator == "rand" else 1e-3
+    )  # it would be 0.5 with a control variate of the wrong sign
     problem = Bowl([2.0, -1.0, 0.5, 0.0], n=6, spread=1.0)
     best = problem.F(problem.c)
     result = run(
@@ -417,17 +421,17 @@ def test_zo_spider_keeps_the_gradient_by_recursion_and_its_steps_short_if_wanted
     for state, _ in rounds(zt.methods.ZOSPIDER(eta=0.3, m=5, length=0.01), problem, 4, 30, zt.Estimator(mu=1e-5)):
         steps.append(np.linalg.norm(state.theta - last))
         last = state.theta
-    assert steps == pytest.approx([0.01] * 30)  # SPIDER as first published: far from the optimum all steps are as long
+    assert steps == pytest.approx([0.01] * 30)  # SPIDER as first published: steps of fixed length
 
 
 def test_zo_adamm_has_momentum_and_a_scale_of_its_own_for_each_coordinate():
     scaled = [Bowl([1.0, 1.0, 1.0], a=[1.0, 100.0, 0.01], scale=s) for s in (1.0, 1024.0)]
     one, two = (run(zt.methods.ZOAdaMM(eta=0.02), problem, 3, 4000, q=3, mu=1e-6) for problem in scaled)
-    assert one.x_last == pytest.approx([1, 1, 1], abs=0.05)  # eta = 0.02 is too small for a hundredth, not for AdaMM
+    assert one.x_last == pytest.approx([1, 1, 1], abs=0.05)  # without scaling, eta = 0.02 would be too small for a_3
     assert two.x_last == pytest.approx(one.x_last, rel=1e-5)
     states = [state for state, _ in rounds(zt.methods.ZOAdaMM(eta=0.02), scaled[0], 3, 40, zt.Estimator(q=3, mu=1e-6))]
     assert np.abs(states[0].theta) == pytest.approx(0.02 * 0.1 / np.sqrt(0.7) * np.ones(3), rel=1e-3)
-    assert np.linalg.norm(states[5].m) > np.linalg.norm(states[0].m)  # it gathers speed
+    assert np.linalg.norm(states[5].m) > np.linalg.norm(states[0].m)  # the momentum grows
     assert all((b.v_hat >= a.v_hat).all() for a, b in pairwise(states))
     assert any((b.v < b.v_hat).any() for b in states)
 
@@ -474,6 +478,6 @@ def test_es_swaps_leaves_a_wrong_support_and_adapts_its_steps():
     with_swaps = zt.minimize(problem, start, 3, method=zt.methods.ESSwaps(size=1.0), **options)
     without = zt.minimize(problem, start, 3, method=zt.methods.ESSwaps(size=1.0, swaps=0.0), **options)
     assert np.array_equal(with_swaps.support, np.flatnonzero(problem.c))
-    assert with_swaps.fun < 1e-9  # a step of fixed size would stop near 1e-1
+    assert with_swaps.fun < 1e-9  # steps of fixed size would stall near 1e-1
     assert set(without.support) <= set(wrong)
     assert without.fun > 1

@@ -58,7 +58,7 @@ for result in (one, two, three):
     assert result.success and result.support.size <= 5
     assert result.fun - best < 1e-3 * (problem.F(np.zeros(20)) - best)
     assert np.array_equal(result.x_last, one.x_last) and result.trace == one.trace
-assert one.trace.nfev.tolist() == [4 * 21 * step for step in range(1, one.nit + 1)]  # n (q + 1) a step
+assert one.trace.nfev.tolist() == [4 * 21 * step for step in range(1, one.nit + 1)]  # n (q + 1) calls per step
 assert one.trace.nht.tolist() == list(range(1, one.nit + 1))
 """)
     run([sys.executable, "-W", "error", str(script)], tmp_path)

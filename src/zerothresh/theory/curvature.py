@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import need
 from zerothresh.theory.intervals import Interval
-
-Array = NDArray[np.float64]
 
 MOST_SUPPORTS = 200_000  # the largest number of supports to enumerate
 _CHUNK = 4096  # supports whose eigenvalues are computed at once

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import beta
 from zerothresh.theory.intervals import EMPTY, Interval, negative
 
@@ -290,9 +290,9 @@ def printed_pm_eta_interval(
     return Interval(alpha / a - half, max(alpha / a + half, 1 / (48 * eps_I * rho_plus)))
 
 
-def printed_memory_weights(*, r: int, q: float, n: int) -> NDArray[np.float64]:
+def printed_memory_weights(*, r: int, q: float, n: int) -> Array:
     """The weights of the steps 0 .. r-1 in A_r, in the appendix."""
-    weights: NDArray[np.float64] = (1 - q / n) ** (r - 1 - np.arange(r)) / n
+    weights: Array = (1 - q / n) ** (r - 1 - np.arange(r)) / n
     weights[0] = (1 - q / n) ** (r - 1)
     return weights
 

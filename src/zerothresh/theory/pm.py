@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import beta, check_curvature
 from zerothresh.theory.intervals import refreshed
 from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
@@ -25,7 +25,7 @@ def pm_gamma(*, eta: float, alpha: float, eps_I: float, rho_minus: float, rho_pl
     return rho_plus / 2 * (grown + step) + 1 - refreshed(p=p, n=n)
 
 
-def memory_weights(*, r: int, p: float, n: int) -> NDArray[np.float64]:
+def memory_weights(*, r: int, p: float, n: int) -> Array:
     r"""The probability that, at step r, a row of the memory dates from step u, for u = 0 .. r-1:
 
     .. math:: (1 - p/n)^{r-1} \text{ for } u = 0, \quad \tfrac pn (1 - p/n)^{r-u-1} \text{ for } u \ge 1

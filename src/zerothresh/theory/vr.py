@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import beta, check_curvature, need
 from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
 
@@ -46,7 +46,7 @@ def vr_gamma(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float
     return 2 * b**m / rho_minus + 48 * eta**2 * rho_plus * eps_I * alpha * powers(b, m)
 
 
-def outgoing_law(*, beta: float, m: int) -> NDArray[np.float64]:
+def outgoing_law(*, beta: float, m: int) -> Array:
     r"""The distribution of the outgoing t in 0 .. m-1 for which Theorem 3 holds: weights :math:`\beta^{m-1-t}`.
 
     The paper draws t uniformly, or takes the last one; the sum of beta^(m-1-t) F(theta^(t)) in its proof needs these
@@ -55,7 +55,7 @@ def outgoing_law(*, beta: float, m: int) -> NDArray[np.float64]:
     >>> outgoing_law(beta=2.0, m=2)
     array([0.66666667, 0.33333333])
     """
-    weights: NDArray[np.float64] = np.exp(-np.log(beta) * np.arange(check.count("m", m)))
+    weights: Array = np.exp(-np.log(beta) * np.arange(check.count("m", m)))
     return np.asarray(weights / weights.sum())
 
 

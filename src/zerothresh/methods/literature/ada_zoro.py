@@ -36,7 +36,7 @@ class Measuring:
 @register("ada-zoro")
 @dataclass(frozen=True)
 class AdaZORO:
-    r"""ZORO that learns s, the sparsity of the gradient: batch (2 s + 1) calls per step while its support stays the same.
+    r"""ZORO that learns s, the sparsity of the gradient: batch (2 s + 1) calls per step while its support stays.
 
     A gradient is accepted if :math:`\|A \hat g - y\| \le \varphi \|y\|`. In each step:
 
@@ -50,7 +50,7 @@ class AdaZORO:
     ---------
     eta: float. Learning rate.
     s: int, default 1. Initial guess of the number of non-zeros of the gradient; it never decreases.
-    phi: float in [0, 1], default 0.1. Relative error up to which a gradient is accepted.
+    phi: float in [0, 1), default 0.1. Relative error up to which a gradient is accepted.
     b: float, default 4. Number of measurements per non-zero and unit of ln(d/s).
     batch: int or None, default None. Number of components per step, drawn without replacement; None takes all of
         them, that is, F itself.

@@ -28,7 +28,7 @@ class ESSwaps(Program):
     Arguments
     ---------
     size: float, default 1. Initial sigma, about the distance to the solution.
-    swaps: float in [0, 1], default 0.3. Share of the trials that swap. The new coordinate gets a normally distributed
+    swaps: float in [0, 1), default 0.3. Share of the trials that swap. The new coordinate gets a normally distributed
         value of the size of the others.
 
     Reference: Rechenberg, *Evolutionsstrategie*, 1973 (the rule of a fifth); Kern et al., *Learning

@@ -40,7 +40,7 @@ class SARAHPlus:
     Arguments
     ---------
     eta: float. Learning rate.
-    gamma: float in [0, 1], default 1/8 as in the paper. An epoch ends when the squared norm has decreased to this share
+    gamma: float in [0, 1), default 1/8 as in the paper. An epoch ends when the squared norm has decreased to this share
         of its initial value.
     m: int, default 100. Largest number of steps per epoch.
     batch: int, default 1. Number of components per inner step, drawn without replacement.

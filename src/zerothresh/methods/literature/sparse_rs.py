@@ -32,7 +32,7 @@ class SparseRS(Program):
     values: str, default "uniform". How values are drawn from that range: "uniform", or only its "corners" as in the
         attack, where extreme values are best.
     alpha: float in (0, 1], default 0.8. Initial share of the support to exchange, before the schedule divides it.
-    redraw: float in [0, 1], default 0.5. Share of the trials that redraw values and keep the support. The attack has
+    redraw: float in [0, 1), default 0.5. Share of the trials that redraw values and keep the support. The attack has
         none, because its values are corners; without them, values on the right support could not be improved.
 
     Reference: Croce et al., *Sparse-RS: a versatile framework for query-efficient sparse black-box

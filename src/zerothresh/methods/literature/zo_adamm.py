@@ -43,8 +43,8 @@ class ZOAdaMM:
     Arguments
     ---------
     eta: float. Learning rate; a step moves each coordinate by about this much.
-    beta1: float in [0, 1], default 0.9. Share of the momentum that is kept per step.
-    beta2: float in [0, 1], default 0.3. Share of the second moment that is kept per step.
+    beta1: float in [0, 1), default 0.9. Share of the momentum that is kept per step.
+    beta2: float in [0, 1), default 0.3. Share of the second moment that is kept per step.
     batch: int, default 1. Number of components per step, drawn without replacement.
     threshold: bool, default False. Return H_k(x) instead of x; the iteration itself does not use H_k.
 
