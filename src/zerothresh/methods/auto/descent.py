@@ -28,7 +28,8 @@ _BUDGET_SPENT = "The budget is spent."
 _MAX_SURFACE_COORDINATES = 30  # a response surface on a larger support needs too many values
 _NEGLIGIBLE = 1e-8  # share of the total decrease that is not worth another round, with all components
 _NEGLIGIBLE_ON_SOME = 3e-2  # the same while only some components are used: a closer fit to them would not carry over
-_COARSE_KINK, _COARSE_ROUGH = 1.0, 0.3  # first difference steps as a share of |theta|, for kinks and for jumps
+# first difference steps as a share of |theta|: for a kink at the start, and for jumps or kinks that show later
+_COARSE_KINK, _COARSE_ROUGH = 1.0, 0.3
 _FINEST_COARSE_STEP = 2e-3  # share of |theta| below which coarse difference steps are not shortened any more
 _CLEAR_SIGNAL, _STRONG_SIGNAL = 3, 6  # gradient over noise: when steps are long enough, and when they may be shorter
 _MAX_STEP_FACTOR = 1e3  # a difference step is lengthened up to about this factor to stand out of the noise
