@@ -13,13 +13,11 @@ EXAMPLE = "Example: zerothresh attack --model net.onnx --images x.npz -k 20 --bu
 
 _HELP = """Attack an image classifier with one perturbation of a few pixels for all images, using only its scores.
 
---images is an .npz file with the arrays `images` and `labels` (or `x` and `y`) and, optionally, `bounds`, the value
-range of a pixel.
+--images is an .npz file with the arrays images and labels (or x and y), and optionally bounds, the value range.
 
 Without --model and --images, a small net for scikit-learn's digits is attacked, which needs no files.
 
-The report contains the perturbation, the attacked images, and whether the promises were kept: at most k pixels
-changed, all values in range, at most the budget of queries."""
+The report contains the perturbation, the attacked images, and a check of k, the value range and the budget."""
 
 
 def attack(
