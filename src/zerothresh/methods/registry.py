@@ -124,9 +124,7 @@ def make(method: Any, options: dict[str, Any] | None = None) -> Method:
             f"this one is an instance, {method!r}, which has its own: set them there."
         )
     if _missing(method):
-        raise ValueError(
-            f"method must be a name ({', '.join(available())}) or an instance of a method, not {method!r}"
-        )
+        raise ValueError(f"method must be a name ({', '.join(available())}) or an instance of a method, not {method!r}")
     instance: Method = method
     return instance
 
