@@ -56,7 +56,7 @@ def test_an_instance_keeps_what_the_grid_does_not_name():
         ({"methods": {1: "szoht"}}, "a method's label must be a string, not 1"),
         ({"methods": ["szoht", zt.SZOHT(0.1)]}, "two methods are called 'szoht': give them labels"),
         ({"methods": ["szoth"]}, "did you mean 'szoht'"),
-        ({"methods": [int]}, "int is not the class of a method: it has no function 'plan'"),
+        ({"methods": [int]}, "int is not the class of a method: it has no function 'init'"),
         ({"methods": [object()]}, "method must be a name .* or an instance of a method"),
         ({"methods": "szoht", "grid": None}, "szoht needs eta"),
         ({"grid": {"eat": [0.1]}}, "grid has 'eat', which is a hyper-parameter of none of szoht"),

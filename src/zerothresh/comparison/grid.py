@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.basics import check
-from zerothresh.methods.registry import available, make, name_of
+from zerothresh.methods.registry import available, make, missing_functions, name_of
 from zerothresh.rounds.method import Method
 
 
@@ -32,7 +32,7 @@ def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, 
             f"grid must be a dict of lists by hyper-parameter, such as {{'eta': [0.01, 0.1]}}, not {grid!r}"
         )
     points = {name: _values(name, values) for name, values in (grid or {}).items()}
-    if isinstance(given, (str, type)) or hasattr(given, "plan"):
+    if isinstance(given, (str, type)) or not missing_functions(given):
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, (bytes, set, frozenset)):
         raise ValueError(f"methods must be a list of names, classes or instances, or a dict by label, not {given!r}")
@@ -86,8 +86,8 @@ def _parameters(method: Any) -> Sequence[str]:
     if isinstance(method, str):
         method = available()[check.one_of("method", method.lower().replace("_", "-"), available())]
     if isinstance(method, type):
-        if not hasattr(method, "plan"):
-            raise ValueError(f"{method.__name__} is not the class of a method: it has no function 'plan'")
+        if missing := missing_functions(method):
+            raise ValueError(f"{method.__name__} is not the class of a method: it has no function {missing[0]!r}")
         return list(inspect.signature(method).parameters)
     if _is_list(method):
         return []

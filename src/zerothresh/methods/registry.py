@@ -47,7 +47,7 @@ def register(name: str) -> Callable[[M], M]:
             raise ValueError(
                 f"The name {name!r} is taken by the method {known.__qualname__}: register yours under another name."
             )
-        if missing := _missing(method):
+        if missing := missing_functions(method):
             raise ValueError(
                 f"The method {name!r} has no {' and no '.join(missing)}: a method has the three functions init, plan "
                 "and update, or derives from zt.Program and has a function search. CONTRIBUTING.md shows an example."
@@ -58,7 +58,7 @@ def register(name: str) -> Callable[[M], M]:
     return add
 
 
-def _missing(method: Any) -> list[str]:
+def missing_functions(method: Any) -> list[str]:
     """The functions that a class or an instance lacks to be a method; empty if it is one.
 
     A method has ``init``, ``plan`` and ``update``, or one function ``begin``, which starts its search.
@@ -123,7 +123,7 @@ def make(method: Any, options: dict[str, Any] | None = None) -> Method:
             "options are the hyper-parameters for a method that is given by name; "
             f"this one is an instance, {method!r}, which has its own: set them there."
         )
-    if _missing(method):
+    if missing_functions(method):
         raise ValueError(f"method must be a name ({', '.join(available())}) or an instance of a method, not {method!r}")
     instance: Method = method
     return instance
