@@ -1,4 +1,4 @@
-"""A report in a real browser: every figure shows, nothing is wrong on the console, on a screen, a phone and paper."""
+"""A report in a real browser: every figure shows and the console has no errors, on a screen, a phone and paper."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from small_reports import whole_report
 from waiting import PATIENCE
-
-from zerothresh.cli.app import app
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: `make browser` installs it")
@@ -33,7 +31,7 @@ FLAGS = [
     "--virtual-time-budget=5000",
 ]
 
-# What the page looks like from inside, written where --dump-dom shows it.
+# Measures the page from inside, and writes the result where --dump-dom shows it.
 PROBE = """<script>
 addEventListener("load", () => {
   const images = [...document.images].map(i => [i.complete && i.naturalWidth > 100, i.getBoundingClientRect().width > 100, i.alt.length]);
@@ -50,7 +48,7 @@ def chromium(page: Path, profile: Path, *flags: str) -> subprocess.CompletedProc
 
 
 def look(page: Path, profile: Path, *flags: str) -> dict:
-    """What a probe inside the page saw; no error may be on the console."""
+    """Return what a probe inside the page saw; there may be no error on the console."""
     probed = page.with_name("probed.html")
     probed.write_text(page.read_text().replace("</body>", PROBE))
     done = chromium(probed, profile, "--dump-dom", *flags)
@@ -62,9 +60,9 @@ def look(page: Path, profile: Path, *flags: str) -> dict:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
+    """A copy of a whole report, to which pages can be added."""
     where = tmp_path_factory.mktemp("browser") / "report"
-    outcome = CliRunner().invoke(app, ["reproduce", "ridge", "--quick", "--budget", "5000", "--out", str(where)])
-    assert outcome.exit_code == 0, outcome.output
+    shutil.copytree(whole_report(tmp_path_factory).folder, where, ignore=shutil.ignore_patterns("cells", "work"))
     return where
 
 
@@ -73,7 +71,7 @@ def test_every_figure_shows_on_a_screen_and_there_is_no_error(report, tmp_path):
     assert len(seen["images"]) == (report / "index.html").read_text().count("<img") > 4
     assert all(loaded and shown and alt > 60 for loaded, shown, alt in seen["images"])
     assert seen["background"] == "rgb(255, 255, 255)"
-    kept = Path(os.environ.get("ZEROTHRESH_SCREENSHOTS", tmp_path))  # where to keep what was seen
+    kept = Path(os.environ.get("ZEROTHRESH_SCREENSHOTS", tmp_path))  # where to keep the picture
     chromium(
         report / "index.html", tmp_path / "profile", "--window-size=1200,3000", f"--screenshot={kept / 'report.png'}"
     )
@@ -100,7 +98,7 @@ def test_it_prints(report, tmp_path):
 
 
 def test_a_figure_that_does_not_load_is_noticed(report, tmp_path):
-    """The probe can fail."""
+    """Check that the probe can fail."""
     broken = report / "broken.html"
     broken.write_text(
         re.sub(
