@@ -313,7 +313,7 @@ def test_the_trace_of_earlier_sessions_is_read_only_when_it_is_looked_at(tmp_pat
         opened.append(str(path))
         return open(path, *arguments, **options)
 
-    monkeypatch.setattr("zerothresh.session.trace.open", watched, raising=False)
+    monkeypatch.setattr("zerothresh.runs.trace_file.open", watched, raising=False)
     result = go(Counted(), tmp_path / "a")
     assert not opened
     assert result.trace == whole.trace

@@ -51,7 +51,7 @@ class Context:
         self.fun: float | None = None  # F at the iterate, in `unit`
         self.distrusted = False  # whether values were invented, as on_nan="worst" does
         self.random = False
-        self.moves = 0  # steps so far
+        self._entered = self.theta  # the iterate at the beginning of the round
         self.remarks: list[Remark] = []
         self.unit = 0.0  # values are given in this unit, so that they are neither tiny nor huge; 0: not known yet
         self._at_start: dict[int, float] = {}
@@ -62,7 +62,7 @@ class Context:
         """Begin a new round after ``used`` calls; the engine calls this, a program never does."""
         self.round += 1
         self.used = used
-        self._threshold = H
+        self._entered, self._threshold = self.theta, H
         self.rng = Stream(0, self.round, key=self._task.key)
 
     def H(self, v: Array) -> Array:
@@ -83,11 +83,15 @@ class Context:
     def move(self, theta: Array, fun: float | None = None) -> None:
         """Make ``theta``, which has to be feasible, the iterate: a step. ``fun`` is F there in `unit`, if it is known.
 
-        To say what F is at the point that is the iterate already is not a step.
+        ``move(context.theta, fun)``, with the iterate itself, is not a step: it only says what F is there.
         """
         theta.flags.writeable = False
-        self.moves += fun is None or not np.array_equal(theta, self.theta)
         self.theta, self.fun = theta, fun
+
+    @property
+    def stepped(self) -> bool:
+        """Whether the program has moved to another iterate in this round; a point on trial that is left is no step."""
+        return self.theta is not self._entered
 
     def remark(self, message: str) -> None:
         """Tell the user what was found or chosen."""

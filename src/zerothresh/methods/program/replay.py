@@ -72,16 +72,15 @@ class Replayed:
     def advance(self, answers: Answers, H: HardThreshold) -> Replayed:
         waiting = self._here()
         self._waiting = None  # the generator moves on: this search would be led there again
-        moves = waiting.context.moves
         try:
             waiting.send(answers, H)
         except Diverged:
             self.remarks = tuple(waiting.context.remarks)
             raise
-        theta, round = waiting.context.theta, waiting.context.round
-        after = Replayed(self.function, self.task, waiting.values, theta, round, self.distrusted)
-        after.stepped = waiting.context.moves > moves
-        after.remarks = tuple(waiting.context.remarks)
+        context = waiting.context
+        after = Replayed(self.function, self.task, waiting.values, context.theta, context.round, self.distrusted)
+        after.stepped = context.stepped
+        after.remarks = tuple(context.remarks)
         after._waiting = waiting
         return after
 
