@@ -87,8 +87,8 @@ def main() -> None:
         )
         axis.text(at[0] + right, at[1] + up, label, fontsize=8.5, color="#333", **beside)
     note = (
-        "Files 4 to 10 are one round, and the loop goes through them again and again. A round that does not fit into the\n"
-        "budget is not opened: then F at the result is asked for, and optimizer.result() ends the walk."
+        "Files 4 to 10 are one round, and the loop goes through them again and again. A round that does not fit into\n"
+        "the budget is not opened: then F at the result is asked for, and optimizer.result() ends the walk."
     )
     axis.text(5.6, 0.95, note, ha="center", va="center", fontsize=9, color="#444")
     figure.savefig(PICTURE, bbox_inches="tight", pil_kwargs={"optimize": True})
