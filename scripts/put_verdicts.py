@@ -28,7 +28,7 @@ KEPT = ("experiments", "quick", "seed", "budgets", "version", "created", "versio
 
 
 def summary(verdicts: list[dict[str, Any]]) -> str:
-    """One sentence that counts the verdicts of each kind."""
+    """Return one sentence that counts the verdicts of each kind."""
     counts = {kind: sum(v["verdict"] == kind for v in verdicts) for kind in WORDS}
     parts = [f"{count} {WORDS[kind]}" for kind, count in counts.items() if count]
     listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"

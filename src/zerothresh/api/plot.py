@@ -1,4 +1,4 @@
-"""Pictures of runs: F against #IZO and #NHT, mean and standard deviation over runs."""
+"""Plots of runs: F against #IZO and #NHT, with mean and standard deviation over runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Array = NDArray[np.float64]
 
 
 class Plotted(Protocol):
-    """What is drawn of a run: ``trace`` with the columns nfev, nht and fun."""
+    """A run that can be drawn: its ``trace`` has the columns nfev, nht and fun."""
 
     @property
     def trace(self) -> Any: ...
 
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+# The palette of Okabe and Ito, which colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-_POINTS = 400  # where curves of several runs are compared
+_POINTS = 400  # at which the mean of several curves is computed
 
 
 def compare(
@@ -36,17 +36,17 @@ def compare(
     title: str = "",
     axes: Any = None,
 ) -> Any:
-    """Draw F against #IZO and #NHT, a curve a method, the band one standard deviation over its runs.
+    """Draw F against #IZO and #NHT: one curve per method, with a band of one standard deviation over its runs.
 
     Arguments
     ---------
-    results: results of runs, which are grouped by method; or lists of them by label.
-    optimum: what is taken off F, for example F*.
-    log: a logarithmic axis; by default if all that is drawn is positive.
-    title: a title.
-    axes: a pair of matplotlib axes to draw on; by default a new figure.
+    results: results of `minimize`, which are grouped by method; or a dict of lists of results by label.
+    optimum: float, default 0: what is subtracted from F, for example F*.
+    log: bool, whether the y axis is logarithmic; default: if all values are positive.
+    title: str, a title above the figure; default: none.
+    axes: a pair of matplotlib axes to draw on; default: a new figure.
 
-    Returns the matplotlib figure.
+    Returns the matplotlib figure. Raises ValueError if there are no results, or if one has no values of F in its trace.
     """
     pyplot = _pyplot()
     grouped = _grouped(results)
@@ -83,16 +83,26 @@ def compare(
 
 
 def curve(runs: Sequence[Plotted], column: str, optimum: float = 0.0) -> tuple[Array, Array, Array]:
-    """Mean and standard deviation of F - optimum over runs, where all of them have values."""
+    """Return the mean and standard deviation of F - optimum over runs.
+
+    Arguments
+    ---------
+    runs: results of runs.
+    column: what the curve runs along, "nfev" or "nht".
+    optimum: float, default 0: what is subtracted from F.
+
+    Returns three arrays of one shape: where the curve is evaluated, which is where all runs have values, the means
+    and the standard deviations.
+    """
     histories = []
     for run in runs:
         fun = run.trace.fun - optimum
-        seen = np.isfinite(fun)
-        if not seen.any():
+        known = np.isfinite(fun)
+        if not known.any():
             raise ValueError(
-                "a result has no values of F in its trace, so there is nothing to draw: pass monitor=F to minimize"
+                "a result has no values of F in its trace, so that there is nothing to draw: pass monitor=F to minimize"
             )
-        histories.append((getattr(run.trace, column)[seen], fun[seen]))
+        histories.append((getattr(run.trace, column)[known], fun[known]))
     first = max(at[0] for at, _ in histories)
     last = min(at[-1] for at, _ in histories)
     if len(histories) == 1:
@@ -104,6 +114,7 @@ def curve(runs: Sequence[Plotted], column: str, optimum: float = 0.0) -> tuple[A
 
 
 def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Plotted]]) -> dict[str, list[Plotted]]:
+    """Return the results by label."""
     if isinstance(results, Mapping):
         return {label: list(runs) for label, runs in results.items()}
     grouped: dict[str, list[Plotted]] = {}
@@ -115,8 +126,9 @@ def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Plotted]]) -> dic
 
 
 def _pyplot() -> Any:
+    """Import matplotlib, which is an optional dependency."""
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise ImportError("pictures are drawn with matplotlib: pip install 'zerothresh[plot]'") from None
+        raise ImportError("plots need matplotlib: pip install 'zerothresh[plot]'") from None
     return pyplot
