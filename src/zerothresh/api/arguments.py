@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.methods.registry import make, name_of
 from zerothresh.rounds.advance import first_step
@@ -18,11 +18,9 @@ from zerothresh.rounds.method import chooses_steps
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import key_of, seed_of
 
-Array = NDArray[np.float64]
-
 
 def dimension_of(x0: Any) -> int | None:
-    """d, from a start or a number; None if x0 is None (a problem knows its own)."""
+    """Return d, from a start or a whole number; None if x0 is None, because a problem object knows its own d."""
     if x0 is None:
         return None
     if isinstance(x0, (int, np.integer)) and not isinstance(x0, bool):
@@ -31,7 +29,7 @@ def dimension_of(x0: Any) -> int | None:
 
 
 def start_of(x0: Any) -> Array:
-    """The start as a vector of finite numbers."""
+    """Return the start as a vector of finite numbers."""
     try:
         array = np.asarray(x0)
     except ValueError:
@@ -67,7 +65,7 @@ def make_task(
     groups: Any,
     first_budget: int | None = None,
 ) -> Task:
-    """Check all arguments, and put the start into the feasible set."""
+    """Check all arguments, and return them as a task whose start is feasible."""
     k = check.count("k", k, what=" (non-zero coordinates)")
     if groups is None and k > d:
         raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
@@ -119,7 +117,7 @@ def make_task(
 
 
 def costs_of(n: int, cost: Callable[[int], float] | None, max_cost: float | None) -> tuple[Array | None, float | None]:
-    """What a call of each component costs, in the user's currency, and how much may be spent."""
+    """Return what a call of each component costs, in the user's currency, and the most that may be spent."""
     if cost is None:
         if max_cost is not None:
             raise ValueError("max_cost needs cost: a function from a component's number to what a call of it costs")
@@ -135,7 +133,7 @@ def costs_of(n: int, cost: Callable[[int], float] | None, max_cost: float | None
 
 
 def _feasible(x0: Any, d: int, k: int, constraint: Constraint) -> Array:
-    """The start, thresholded and clipped with a warning if need be; read-only."""
+    """Return the start, read-only; one that is not feasible is projected, with a warning."""
     theta = np.zeros(d) if x0 is None or np.ndim(x0) == 0 else start_of(x0)
     if not constraint.holds(theta):
         projected = constraint.project(theta)

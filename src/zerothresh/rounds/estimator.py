@@ -12,7 +12,8 @@ from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.sampling.directions import FAMILIES
 
-_SMALLEST = 1e-250  # scales below this have no room for d / (q mu) in floating point
+_SMALLEST = 1e-250  # a smaller scale would make d / (q mu) overflow
+_SAFE = 4.0  # times the smallest mu that still shows beside theta: what an error message recommends
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,18 @@ class Estimator:
 
     Arguments
     ---------
-    q: number of directions. An estimate costs q + 1 calls (forward) or 2q (central).
-    mu: smoothing radius, the length of a step; as small as the noise of the function allows.
-    s2: size of the random support of a direction, at most d; None: d.
-    difference: "forward" (the paper's) or "central".
-    directions: "orthogonal" (default), "sphere" (the paper's), "gaussian" (which are not normalised),
+    q: int, default 10: the number of directions. An estimate costs q + 1 calls (forward) or 2q (central).
+    mu: float, default 1e-3: the smoothing radius, which is the length of a step; as small as the noise of the
+        function allows.
+    s2: int, default None: the size of the random support of a direction, at most d; None means d.
+    difference: str, default "forward", as in the paper; or "central".
+    directions: str, default "orthogonal"; or "sphere" (the paper's), "gaussian" (which are not normalised),
         "rademacher" or "coordinate".
-    shared: use the same directions for the two estimates inside a difference of VR-SZHT or
-        SARAH-SZHT. The paper does not say; with independent ones the difference does not vanish as
-        the two points meet.
-    common: use the same directions for all components of a round; False draws afresh for each
-        component, the paper's letter.
+    shared: bool, default True: use the same directions for the two estimates inside a difference of VR-SZHT or
+        SARAH-SZHT. The paper does not say; with independent directions the difference does not vanish as the two
+        points meet.
+    common: bool, default True: use the same directions for all components of a round; False draws fresh directions
+        for each component, as the paper's formula says.
 
     >>> Estimator(q=20, mu=1e-4, directions="sphere").calls
     21
@@ -48,7 +50,7 @@ class Estimator:
     common: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", check.count("q", self.q, what=" (directions an estimate)"))
+        object.__setattr__(self, "q", check.count("q", self.q, what=" (directions per estimate)"))
         object.__setattr__(self, "mu", check.positive("mu", self.mu, what=" (the smoothing radius)"))
         if self.s2 is not None:
             what = " (the size of a direction's support)"
@@ -66,26 +68,26 @@ class Estimator:
 
     @cached_property
     def calls(self) -> int:
-        """Calls of f_i that one estimate costs."""
+        """The number of calls of f_i that one estimate costs."""
         return self.q + 1 if self.difference == "forward" else 2 * self.q
 
     def support_size(self, d: int) -> int:
-        """s2, checked against the dimension."""
+        """Return s2, checked against the dimension."""
         if self.s2 is not None and self.s2 > d:
             raise ValueError(f"s2 = {self.s2} is larger than the dimension d = {d}: take s2 from 1 to {d}")
         return d if self.s2 is None else self.s2
 
     def largest_scale(self, d: int) -> float:
-        """The largest |theta_j| beside which a step of mu still shows in floating point."""
+        """Return the largest |theta_j| at which a step of mu still changes theta in floating point."""
         typical = 1.0 if self.directions == "coordinate" else self.support_size(d) ** -0.5
         return self.mu * typical / float(np.finfo(float).eps)
 
     def check_start(self, theta: Array) -> None:
-        """Refuse a mu that is lost in rounding beside theta; warn of directions that tie."""
+        """Refuse a mu that is lost in rounding at theta, and warn about directions that cause ties."""
         d = theta.size
         scale, largest = self.largest_scale(d), float(np.max(np.abs(theta), initial=0.0))
         if largest >= scale or scale < _SMALLEST:
-            needed = max(4 * self.mu * largest / scale, self.mu * _SMALLEST / scale)
+            needed = max(_SAFE * self.mu * largest / scale, self.mu * _SMALLEST / scale)
             raise ValueError(
                 f"mu = {self.mu:g} is so small that theta + mu u = theta in floating point (the largest "
                 f"|theta_j| is {largest:g}): take mu of at least {needed:.1g}, better 1e-4 of theta's scale"

@@ -12,9 +12,9 @@ from zerothresh.basics.arrays import Array
 
 @dataclass(frozen=True)
 class Memory:
-    """n remembered gradients a_j, each as the round and block of its directions and q coefficients.
+    """n remembered gradients a_j, each as the round and the block of its directions, and q coefficients.
 
-    n (q + 2) numbers instead of n d: the directions are drawn again when a row is needed.
+    These are n (q + 2) numbers instead of n d: the directions are drawn again when a row is needed.
     """
 
     rounds: NDArray[np.int64]  # (n,)
@@ -24,6 +24,6 @@ class Memory:
 
     @staticmethod
     def empty(d: int) -> Memory:
-        """Nothing remembered yet."""
+        """Return a memory that holds nothing yet."""
         none = np.empty(0, np.int64)
         return Memory(none, none, np.empty((0, 0)), np.zeros(d))

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.basics.arrays import Array, Indices
 from zerothresh.rounds.plan import Plan
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 class OpenRound:
-    """The values of a round, as far as they have come."""
+    """A round that waits for its values: its queries, and the values that have arrived so far.
+
+    ``owner`` is the session that opened the round; ``told`` counts the values that have arrived.
+    """
 
     def __init__(self, owner: Any, plan: Plan) -> None:
         self.owner, self.plan = owner, plan
@@ -26,7 +27,7 @@ class OpenRound:
         self._batch: Batch | None = None
 
     def take(self, start: int, values: Array) -> bool:
-        """Note values; True if all of the round are there."""
+        """Store values from row ``start`` on; return whether all values of the round are there."""
         calls = self.plan.calls
         self._batch = None  # also lets go of the points: a batch and its round hold each other
         if values.size == calls:
@@ -41,18 +42,18 @@ class OpenRound:
         return self.told == calls
 
     def known(self, rows: Indices) -> NDArray[np.bool_]:
-        """Which of these rows have values."""
+        """Return which of these rows have values, as a mask."""
         return np.zeros(rows.size, bool) if self._known is None else self._known[rows]
 
     def missing(self) -> list[tuple[int, int]]:
-        """The row ranges [start, stop) that have no values yet."""
+        """Return the row ranges [start, stop) that have no values yet."""
         if self._known is None:
             return [(0, self.plan.calls)]
         edges = np.flatnonzero(np.diff(np.concatenate([[True], self._known, [True]]).astype(np.int8)))
         return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
     def batch(self) -> Batch:
-        """All that is missing; the same object until something is told."""
+        """Return a batch of all missing rows; it is the same object until a value arrives."""
         if self._batch is None:
             rows = np.concatenate([np.arange(start, stop) for start, stop in self.missing()])
             self._batch = Batch(self, rows)
@@ -60,7 +61,10 @@ class OpenRound:
 
 
 class Batch:
-    """Points to query: ``points`` (B, d) and ``components`` (B,), both read-only; a slice of it is a batch too."""
+    """Points to query: ``points`` of shape (B, d) and ``components`` of shape (B,), both read-only.
+
+    A part of a batch, ``batch[3:7]`` or ``batch[mask]``, is a batch too.
+    """
 
     def __init__(self, round: OpenRound, rows: Indices) -> None:
         self.round, self.rows = round, rows
@@ -68,12 +72,12 @@ class Batch:
 
     @property
     def owner(self) -> Any:
-        """The optimiser that asks."""
+        """The session that asks."""
         return self.round.owner
 
     @property
     def points(self) -> Array:
-        """A row a query."""
+        """The points, one row per query."""
         if self._points is None:
             plan = self.round.plan
             parts = [plan.points(int(self.rows[a]), int(self.rows[b - 1]) + 1) for a, b in self.stretches()]
@@ -83,13 +87,13 @@ class Batch:
 
     @property
     def components(self) -> Indices:
-        """The component i of each query; all 0 if n = 1."""
+        """The component i of each query; all are 0 if n = 1."""
         components: Indices = self.round.plan.components[self.rows]
         components.flags.writeable = False
         return components
 
     def stretches(self) -> Iterator[tuple[int, int]]:
-        """Places [a, b) of the batch whose rows follow one another."""
+        """Yield the ranges [a, b) of places in the batch whose rows follow one another."""
         if not self.rows.size:
             return
         cuts = np.flatnonzero(np.diff(self.rows) != 1) + 1
@@ -100,10 +104,10 @@ class Batch:
         rows = np.atleast_1d(self.rows[part])
         if rows.ndim != 1 or part is None or isinstance(part, (bool, np.bool_)):
             raise ValueError(
-                f"a part of a batch is named by a place, a slice, a list of places or a mask, not {part!r}"
+                f"a part of a batch is selected by an index, a slice, a list of indices or a mask, not by {part!r}"
             )
         if np.unique(rows).size != rows.size:
-            raise ValueError("a part of a batch cannot hold a point twice")
+            raise ValueError("a part of a batch cannot contain a point twice")
         return Batch(self.round, rows)
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """Why a run ended. Up to 9 it ended well."""
+    """Why a run ended; below 10 it ended well."""
 
     BUDGET = 0  # no further round fits into the budget
     CALLBACK = 1  # the callback raised StopIteration
@@ -23,7 +23,7 @@ class Status(IntEnum):
 
     @property
     def success(self) -> bool:
-        """Whether the run ended as it should."""
+        """Whether the run ended well."""
         return self < 10
 
 
