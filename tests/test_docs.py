@@ -106,7 +106,7 @@ def test_the_commands_on_the_page_run_one_after_the_other(page, tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     for words in ours(page):
         before = set(tmp_path.iterdir())
-        shorter = ["--budget", "2000"] if words[1] == "reproduce" else []  # not the full minute
+        shorter = ["--budget", "6000"] if words[1] == "reproduce" else []  # not the full minute
         out = run([str(Path(sys.executable).parent / "zerothresh"), *words[1:], *shorter], tmp_path)
         assert out.strip()
         if words[1] in ("solve", "show"):
