@@ -98,6 +98,7 @@ def minimize(
     Result, with the best point whose F is known (``x``, ``fun``), the numbers of calls and steps (``nfev``, ``nht``,
     ``nit``), why the run ended (``status``, ``message``) and the history (``trace``).
 
+    >>> import numpy as np
     >>> import zerothresh as zt
     >>> goal = np.array([0, 0, 5.0, 0, 0, -2.0, 0, 0])
     >>> found = zt.minimize(lambda x: ((x - goal) ** 2).sum(), 8, 2, budget=500, seed=1)

@@ -16,6 +16,7 @@ class Ledger:
     prices: float64 array (n,), default None: what a call of each component costs, in the user's currency.
     max_cost: float, default None: the most that may be spent.
 
+    >>> import numpy as np
     >>> ledger = Ledger(10, reserve=2, prices=np.array([1.0, 2.0]), max_cost=6.0)
     >>> ledger.fail(component=1, calls=2)
     >>> ledger.nfev, ledger.remaining(), ledger.spent, ledger.affords(3.0)
