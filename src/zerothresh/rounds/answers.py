@@ -36,7 +36,9 @@ class Answers:
         self.notes: Mapping[str, Any] = plan.probes.notes
         self._readings: list[tuple[Request, Any]] = []
         self._gradients: tuple[Gradients, GradientReading] | None = None
-        for request, share in zip(self.probes.requests, plan.shares(values), strict=True):
+        requests = self.probes.requests
+        shares = (values,) if len(requests) == 1 else plan.shares(values)
+        for request, share in zip(requests, shares, strict=True):
             reading = request.read(share, plan.frame)
             self._readings.append((request, reading))
             if type(request) is Gradients:

@@ -77,12 +77,15 @@ class Plan:
     def points(self, start: int = 0, stop: int | None = None) -> Array:
         """Return the points of rows start .. stop - 1, (stop - start, d), read-only."""
         stop = self.calls if stop is None else min(stop, self.calls)
-        pieces: list[Array] = []
-        begin = 0
-        for request, end in zip(self.probes.requests, self._ends, strict=True):
-            if start < end and begin < stop:
-                pieces += request.pieces(max(start, begin) - begin, min(stop, end) - begin, self.frame)
-            begin = end
+        requests = self.probes.requests
+        if len(requests) == 1:  # by far the most frequent case
+            pieces = requests[0].pieces(start, stop, self.frame)
+        else:
+            pieces, begin = [], 0
+            for request, end in zip(requests, self._ends, strict=True):
+                if start < end and begin < stop:
+                    pieces += request.pieces(max(start, begin) - begin, min(stop, end) - begin, self.frame)
+                begin = end
         points = pieces[0] if len(pieces) == 1 else np.concatenate(pieces or [np.empty((0, self.d))])
         points.flags.writeable = False
         return points
@@ -103,6 +106,4 @@ class Plan:
 
     def shares(self, values: Array) -> list[Array]:
         """Cut the values of all rows into those of each request."""
-        if len(self._ends) == 1:
-            return [values]
         return np.split(values, self._ends[:-1])

@@ -82,12 +82,13 @@ class Stepwise:
     A step is a round whose ``update`` used H: the anchor of an epoch is not a step.
     """
 
-    __slots__ = ("_request", "round", "state", "stepped", "task")
+    __slots__ = ("_request", "incumbent", "round", "state", "stepped", "task")
     states_fun = False
     remarks: Sequence[Remark] = ()
 
     def __init__(self, task: Task, state: Any, round: int = 0, stepped: bool = False) -> None:
         self.task, self.state, self.round, self.stepped = task, state, round, stepped
+        self.incumbent = Incumbent(state.theta)
         self._request: Probes | None = None
 
     @property
@@ -96,10 +97,6 @@ class Stepwise:
             task = self.task
             self._request = task.method.plan(self.state, task.n, Stream(task.seed, self.round, key=task.key))
         return self._request
-
-    @property
-    def incumbent(self) -> Incumbent:
-        return Incumbent(self.state.theta)
 
     def advance(self, answers: Answers, H: HardThreshold) -> Stepwise:
         used = H.count + H.bounded

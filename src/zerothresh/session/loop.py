@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +15,6 @@ from zerothresh.objective.forms import BadValue
 from zerothresh.session.faults import Faults
 from zerothresh.session.recorded import RecordedSession
 from zerothresh.session.status import MonitorFailed, Status
-
-
-class Evaluated(NamedTuple):
-    """What became of the rows that were asked for."""
-
-    stepped: bool  # whether a step was made
-    failures: list[Failure]
-    late: bool  # whether time was up
-    trouble: OSError | None  # why the run folder cannot be written
 
 
 def steps(
@@ -67,10 +58,11 @@ def _evaluate(
     tried: dict[int, int],
     deadline: float,
     tick: Callable[[], None],
-) -> Evaluated:
+) -> tuple[bool, list[Failure], bool, OSError | None]:
     """Ask for some rows of the open round and deliver what comes.
 
-    No more is asked for once a call has failed for good, time is up, or the run folder cannot be written.
+    No more is asked for once a call has failed for good, time is up, or the run folder cannot be written. Returns
+    whether a step was made, the failures, whether time was up, and why the run folder cannot be written.
     """
     current = run.session.open_round
     assert current is not None
@@ -78,7 +70,7 @@ def _evaluate(
     try:
         run.claim()
     except OSError as error:
-        return Evaluated(stepped, failures, late, error)
+        return stepped, failures, late, error
     trouble: OSError | None = None
     timed = deadline != np.inf
     for answer in evaluator.evaluate(current.plan, missing):
@@ -99,7 +91,7 @@ def _evaluate(
         if late or trouble is not None:
             evaluator.halt()  # calls under way are still waited for, and have a place on the disk
         tick()
-    return Evaluated(stepped, failures, late, trouble)
+    return stepped, failures, late, trouble
 
 
 def _pause(run: RecordedSession, faults: Faults, tried: int, deadline: float) -> None:

@@ -92,10 +92,9 @@ class Session:
             message = f"the method has nothing more to ask after {self.standing.nit} steps"
             self.finish(Status.CONVERGED, message)
             return
-        kept = f" (kept for F at the result: {task.reserve})" if task.reserve else ""
         if plan.calls > ledger.remaining():
             made = f"{self.nfev} of {task.budget} have been made"
-            message = f"the budget is spent: the next round needs {plan.calls} calls, and {made}{kept}"
+            message = f"the budget is spent: the next round needs {plan.calls} calls, and {made}{self._reserved()}"
             self.finish(Status.BUDGET, message)
             return
         if ledger.max_cost is not None and not self.replaying:
@@ -104,10 +103,14 @@ class Session:
                 self.finish(
                     Status.COST,
                     f"the cost limit is reached: the next round costs {price:g}, and {ledger.spent:g} of "
-                    f"{ledger.max_cost:g} have been spent{kept}",
+                    f"{ledger.max_cost:g} have been spent{self._reserved()}",
                 )
                 return
         self.open_round = OpenRound(self, plan)
+
+    def _reserved(self) -> str:
+        """Return the words on the calls that are kept for the end."""
+        return f" (kept for F at the result: {self.task.reserve})" if self.task.reserve else ""
 
     def _next_plan(self) -> Plan | None:
         """Return the queries of the next round; a round that asks for nothing is answered at once."""
@@ -201,7 +204,7 @@ class Session:
                 self.standing = self.standing._replace(fun=value)
         standing = self.standing
         self.support = support = theta.nonzero()[0]
-        self.trace.append(step=standing.nit, nfev=self.nfev, nht=standing.nht, fun=standing.fun, support=support)
+        self.trace.append(step=standing.nit, nfev=self.ledger.nfev, nht=standing.nht, fun=standing.fun, support=support)
         largest = max(map(abs, theta[support].tolist()), default=0.0)
         if largest >= self._largest_scale:
             self.finish(
