@@ -19,7 +19,7 @@ from zerothresh.runs.journal import Journal
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")  # forked on purpose
 
 PACKAGE = Path(zt.__file__).parent
-KEEPING = tuple(str(PACKAGE / part) for part in ("runs", "basics/files.py"))
+RECORDING = tuple(str(PACKAGE / part) for part in ("runs", "basics/files.py"))
 
 
 def test_killed_runs_lose_nothing_repeat_nothing_and_end_the_same(tmp_path):
@@ -42,11 +42,11 @@ def touches_the_disk(function):
 
 
 def last_breath(instant):
-    """Kill this process before the instant-th step on the disk that the keeping of a run takes."""
+    """Kill this process before the instant-th step on the disk that the recording of a run takes."""
     seen = [0]
 
     def watch(frame, event, argument):
-        if event == "c_call" and frame.f_code.co_filename.startswith(KEEPING) and touches_the_disk(argument):
+        if event == "c_call" and frame.f_code.co_filename.startswith(RECORDING) and touches_the_disk(argument):
             seen[0] += 1
             if seen[0] == instant:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -63,7 +63,7 @@ def test_damage_to_a_file_that_is_empty_already_leaves_it_so(tmp_path):
         assert (tmp_path / "snapshot-0000000002.npz").stat().st_size == 0
 
 
-def test_killed_at_each_instant_of_the_keeping_nothing_is_lost(tmp_path):
+def test_killed_at_each_instant_of_the_recording_nothing_is_lost(tmp_path):
     """Random instants seldom hit the few microseconds between two steps on the disk: these hit them all."""
     case = chaos.Case(zt.SAGASZHT(0.02), 0.0, 1, False, "never", True, False, 1)
     budget = 52  # three steps and the end: snapshots are written, replaced and removed
@@ -108,7 +108,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["forgets values", "forgets the state"])
-def test_chaos_notices_a_keeper_that_loses_things(fault, tmp_path, monkeypatch):
+def test_chaos_notices_a_recorder_that_loses_things(fault, tmp_path, monkeypatch):
     case = chaos.Case(zt.SAGASZHT(0.02), 0.0002, 1, False, "never", True, False, 1)
     if fault == "forgets values":  # written a little late: the last few are not on disk when the process dies
         real, late = Journal.values, []
