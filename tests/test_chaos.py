@@ -122,7 +122,7 @@ def test_chaos_notices_a_recorder_that_loses_things(fault, tmp_path, monkeypatch
         monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda self: False)
         case = dataclasses.replace(case, eager=False)
     else:
-        monkeypatch.setattr("zerothresh.rounds.search.Stepwise.restored", lambda self, arrays, round: self)
+        monkeypatch.setattr("zerothresh.rounds.search.Stepwise.restored", lambda self, *_: self)
     tally = chaos.Tally()
     try:
         chaos.torment(case, tmp_path, 1200, np.random.default_rng(0), tally, spoil=False)
