@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_reports import without_drawing
 
 import zerothresh as zt
-from zerothresh.reproduce.ridge import claims, study
+from zerothresh.comparison.cell import Curve
+from zerothresh.reproduce.ridge import claims, ridge_figures, study
 from zerothresh.reproduce.ridge.experiments import EXPERIMENTS, FIGURE, PAPER, autoprice, bodyfat, synthetic
 from zerothresh.reproduce.ridge.protocol import Panel
 
@@ -157,3 +159,20 @@ def test_only_runs_of_the_same_problem_and_seed_are_paired(small):
     one, other = claims.paired(part, whole, "own")
     np.testing.assert_array_equal(one, other)
     assert len(one) == 3
+
+
+def test_runs_without_a_step_are_left_out_of_the_curves(small):
+    none = np.array([], int)
+    idle = [
+        replace(run, trace=Curve(none, none, none.astype(float), none.astype(float)))
+        for run in small.results[-1].judged
+    ]
+    some = study.Study(small.experiment)
+    some.results = [*small.results[:-1], replace(small.results[-1], judged=(*idle[:-1], small.results[-1].judged[-1]))]
+    all_idle = study.Study(small.experiment)
+    all_idle.results = [*small.results[:-1], replace(small.results[-1], judged=tuple(idle))]
+    with without_drawing():
+        alts = [[drawn.alt for drawn in ridge_figures.figures(which)] for which in (small, some, all_idle)]
+    label = small.results[-1].race.entry.label
+    assert [label in alt for alt in alts[0]] == [label in alt for alt in alts[1]] == [True] * 3
+    assert [label in alt for alt in alts[2]] == [True, False, False]  # no fresh run that could be drawn

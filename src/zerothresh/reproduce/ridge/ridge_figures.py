@@ -85,15 +85,20 @@ def _curves(study: Study, panels: Sequence[Panel], name: str, title: str, kind: 
 
 
 def _drawable(study: Study, panel: Panel, fresh: bool) -> dict[str, Measures]:
-    """Return the measures of the methods with at least one run that did not diverge."""
+    """Return the measures of the methods with at least one run that can be drawn."""
     found = {label: study.measures(label, panel, fresh=fresh) for label in study.labels()}
-    return {label: m for label, m in found.items() if m is not None and not m.diverged.all()}
+    return {label: m for label, m in found.items() if m is not None and _drawable_runs(m)}
+
+
+def _drawable_runs(measures: Measures) -> list[int]:
+    """Return the places of the runs that did not diverge and made a step, which a tiny budget may not allow."""
+    return [place for place in np.flatnonzero(~measures.diverged).tolist() if measures.runs[place].trace.nfev.size]
 
 
 def _draw(axis: Any, measures: Measures, counter: str, kind: str, style: Mapping[str, Any]) -> Any:
     """Draw a curve with its band, and return the line."""
     histories = []
-    for place in np.flatnonzero(~measures.diverged).tolist():
+    for place in _drawable_runs(measures):
         trace = measures.runs[place].trace
         if kind == GAP:
             y = trace.fun - measures.best[place]
