@@ -61,34 +61,36 @@ def curves(of: Attacks) -> Drawn:
 
 def table_of_pictures(of: Attacks) -> Drawn:
     """Draw the paper's table: one row per method, with its perturbation and the ten attacked images."""
-    held = of.victims
-    wrong = (~held.right).tolist()
-    names = pictures.class_names(CLASSES, held.before)
-    originals = list(pictures.as_pictures(held.stack, held.stack.flat))
+    victims = of.victims
+    wrong = (~victims.right).tolist()
+    names = pictures.class_names(CLASSES, victims.before)
+    originals = list(pictures.as_pictures(victims.stack, victims.stack.flat))
     rows = [pictures.PictureRow("original", None, originals, names, [False] * len(names), wrong)]
     for entry in of.entries:
         theta = entry.score.theta
-        attacked = np.clip(held.stack.flat + theta.astype(np.float32), *held.stack.bounds)
+        attacked = np.clip(victims.stack.flat + theta.astype(np.float32), *victims.stack.bounds)
         rows.append(
             pictures.PictureRow(
                 entry.label,
-                pictures.perturbation_picture(held.stack, theta),
-                list(pictures.as_pictures(held.stack, attacked)),
+                pictures.perturbation_picture(victims.stack, theta),
+                list(pictures.as_pictures(victims.stack, attacked)),
                 pictures.class_names(CLASSES, entry.score.after),
                 entry.score.fooled.tolist(),
                 wrong,
             )
         )
-    figure = pictures.draw(rows, [str(number) for number in held.ids])
-    told = "; ".join(f"{e.label} fools {int(e.score.fooled.sum())} of {int(held.right.sum())}" for e in of.entries)
-    alt = f"The perturbation of each method and the ten attacked images of the class {held.name}: {told}."
+    figure = pictures.draw(rows, [str(number) for number in victims.ids])
+    summary = "; ".join(
+        f"{e.label} fools {int(e.score.fooled.sum())} of {int(victims.right.sum())}" for e in of.entries
+    )
+    alt = f"The perturbation of each method and the ten attacked images of the class {victims.name}: {summary}."
     caption = (
         "The last iterate of the runs that the curves show. Left: the perturbation θ, grey where it is 0. Below each "
         "image is the label that the net gives it: bold and red where the attack changed it, in brackets where the net "
         "was wrong before the attack, which does not count."
     )
     return Drawn(
-        f"attack-{held.name}-pictures", f"{held.name}: the attacked images", alt, caption, *saved(figure), True
+        f"attack-{victims.name}-pictures", f"{victims.name}: the attacked images", alt, caption, *saved(figure), True
     )
 
 
@@ -111,38 +113,42 @@ def _printed(name: str, label: str) -> tuple[str, str]:
 
 def as_in_the_paper(of: Attacks) -> ReportTable:
     """Return the table of one run per method with the paper's settings, beside what the paper prints."""
-    held = of.victims
+    victims = of.victims
     header = ["method", "η", "fooled", "paper", "lowest F", "pixels", "channels", "l2", "#IZO", "#NHT"]
     rows, data = [], []
     for entry in of.entries:
         made, rate = entry.score, f"{entry.eta:g}" if entry.eta else "-"
-        count = f"{int(made.fooled.sum())} of {int(held.right.sum())}"
-        touched = int(np.unique(held.stack.groups[np.flatnonzero(made.theta)]).size)
+        count = f"{int(made.fooled.sum())} of {int(victims.right.sum())}"
+        touched = int(np.unique(victims.stack.groups[np.flatnonzero(made.theta)]).size)
         numbers = [touched, made.channels, made.l2, entry.outcome.nfev, entry.outcome.nht]
         shown = [str(n) if isinstance(n, int) else f"{n:.3g}" for n in numbers]
-        rows.append([entry.label, rate, count, _printed(held.name, entry.label)[0], f"{_lowest(entry):.3g}", *shown])
-        data.append([entry.label, entry.eta, int(made.fooled.sum()), int(held.right.sum()), _lowest(entry), *numbers])
+        rows.append([entry.label, rate, count, _printed(victims.name, entry.label)[0], f"{_lowest(entry):.3g}", *shown])
+        data.append(
+            [entry.label, entry.eta, int(made.fooled.sum()), int(victims.right.sum()), _lowest(entry), *numbers]
+        )
     names = ["method", "eta", "fooled", "right", "lowest_F", "pixels", "channels", "l2", "nfev", "nht"]
     note = (
         "One run per method, with the η that reaches the lowest value. The paper has another net. The column “paper” "
         "counts the labels in its table that differ from the class, whether they are printed in bold or not."
     )
-    return ReportTable(f"attack-{held.name}-paper", f"{held.name}: as in the paper", header, rows, names, data, note)
+    return ReportTable(
+        f"attack-{victims.name}-paper", f"{victims.name}: as in the paper", header, rows, names, data, note
+    )
 
 
 def labels(of: Attacks) -> ReportTable:
     """Return the table of the labels that our net and the paper's net give each attacked image."""
-    held = of.victims
-    header = ["method", "net", *(str(number) for number in held.ids)]
-    before = pictures.class_names(CLASSES, held.before)
+    victims = of.victims
+    header = ["method", "net", *(str(number) for number in victims.ids)]
+    before = pictures.class_names(CLASSES, victims.before)
     rows = [["no attack", "ours", *before]]
     for entry in of.entries:
         rows.append([entry.label, "ours", *pictures.class_names(CLASSES, entry.score.after)])
-        if entry.label in PRINTED[held.name]:
-            rows.append([entry.label, "the paper's", *PRINTED[held.name][entry.label].split()])
-    title = f"{held.name}: all labels"
+        if entry.label in PRINTED[victims.name]:
+            rows.append([entry.label, "the paper's", *PRINTED[victims.name][entry.label].split()])
+    title = f"{victims.name}: all labels"
     return ReportTable(
-        f"attack-{held.name}-labels",
+        f"attack-{victims.name}-labels",
         title,
         header,
         rows,
@@ -200,9 +206,9 @@ def _runs_table(name: str, title: str, runs: Mapping[str, Mapping[int, Sequence[
             scores = found[budget]
             rate, lost = mean([s.rate for s in scores]), mean([s.loss for s in scores])
             l2, transfer = float(np.mean([s.l2 for s in scores])), float(np.mean([s.transfer for s in scores]))
-            told = "-" if np.isnan(transfer) else f"{transfer:.2f}"
+            on_others = "-" if np.isnan(transfer) else f"{transfer:.2f}"
             count = f"{budget:,}", str(len(scores))
-            rows.append([label, *count, _interval(rate, 0, 1), _interval(lost, 0, np.inf), f"{l2:.3g}", told])
+            rows.append([label, *count, _interval(rate, 0, 1), _interval(lost, 0, np.inf), f"{l2:.3g}", on_others])
             spread = [rate.value, rate.low, rate.high, lost.value, lost.low, lost.high]
             data.append([label, budget, len(scores), *spread, l2, transfer])
     return ReportTable(name, title, header, rows, names, data, note)
@@ -285,16 +291,16 @@ def write(
     shown = [claim_figure(verdict) for verdict in found]
     tables, drawn, sections = [verdict_table(found), case_table(found)], list(shown), []
     for of in attacked:
-        held = of.victims
+        victims = of.victims
         own, made = [table_of_pictures(of), curves(of)], [as_in_the_paper(of), with_care(of), labels(of)]
         if of.crowd is not None:
             made.insert(2, for_all(of))
-        told = (
-            f"The ten test images {', '.join(str(number) for number in held.ids)} of the class {held.name}. The net "
-            f"classifies {int(held.right.sum())} of them correctly before the attack; success rates are shares of "
+        paragraphs = (
+            f"The ten test images {', '.join(str(number) for number in victims.ids)} of the class {victims.name}. The net "
+            f"classifies {int(victims.right.sum())} of them correctly before the attack; success rates are shares of "
             "these.",
         )
-        sections.append(Section(held.name, f"Class {held.name}", told, own, made, COLOUR))
+        sections.append(Section(victims.name, f"Class {victims.name}", paragraphs, own, made, COLOUR))
         tables += made
         drawn += own
     contents = files_of(drawn, tables)
