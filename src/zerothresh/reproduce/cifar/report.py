@@ -297,8 +297,8 @@ def write(
             made.insert(2, for_all(of))
         paragraphs = (
             f"The ten test images {', '.join(str(number) for number in victims.ids)} of the class {victims.name}. The net "
-            f"classifies {int(victims.right.sum())} of them correctly before the attack; success rates are shares of "
-            "these.",
+            f"classifies {int(victims.right.sum())} of them correctly before the attack; success rates are shares "
+            "of these.",
         )
         sections.append(Section(victims.name, f"Class {victims.name}", paragraphs, own, made, COLOUR))
         tables += made
