@@ -27,7 +27,7 @@ OWN_PROBLEMS = ("non-smooth, start", "noisy", "sometimes NaN", "huge", "huge, si
 WITH_PRODUCTS = ("ht-es", "zoro", "ada-zoro", "hzo-ht", "sarah-plus", "zo-spider", "attack")  # besides all programs
 SCIPY = "1.17.1"  # made the table's cases of "outside", which calls its solvers
 SENSITIVE = ("noisy", "sometimes NaN")  # the noise is a hash of the point: another last bit is another problem
-UNSTABLE = ("auto / wide",)  # restarts until the budget is spent: the last bits decide which of them finds the optimum
+UNSTABLE = ("auto / wide",)  # near the optimum of 0, rounding errors decide when it stops
 
 
 def products() -> str:
@@ -62,8 +62,10 @@ def agrees(label: str, found: dict, held: dict) -> bool:
         return True
     if is_exact(label):
         return found == held
-    if label.endswith(SENSITIVE) or label in UNSTABLE:
+    if label.endswith(SENSITIVE):
         return True
+    if label in UNSTABLE:
+        return np.allclose(held["x"], found["x"], rtol=1e-3)
     return bits.same(held, found)
 
 
