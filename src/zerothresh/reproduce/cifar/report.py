@@ -296,8 +296,8 @@ def write(
         if of.crowd is not None:
             made.insert(2, for_all(of))
         paragraphs = (
-            f"The ten test images {', '.join(str(number) for number in victims.ids)} of the class {victims.name}. The net "
-            f"classifies {int(victims.right.sum())} of them correctly before the attack; success rates are shares "
+            f"The ten test images {', '.join(str(number) for number in victims.ids)} of the class {victims.name}. The "
+            f"net classifies {int(victims.right.sum())} of them correctly before the attack; success rates are shares "
             "of these.",
         )
         sections.append(Section(victims.name, f"Class {victims.name}", paragraphs, own, made, COLOUR))
