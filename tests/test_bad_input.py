@@ -40,7 +40,19 @@ def go(fun=f, x0=6, k=2, **options):
         ({"budget": 11}, r"budget = 11 is too small: the first step of szoht needs 11 calls, and F at the result 1 more"),
         ({"x0": 0}, r"the dimension d .* must be at least 1"),
         ({"x0": -4}, r"the dimension d .* must be at least 1, .*not -4"),
-        ({"x0": 2.5}, r"x0 must be a vector of shape \(d,\) or the dimension d, not of shape \(\)"),
+        ({"x0": 2.5}, r"x0 must be a vector of shape \(d,\) or the dimension d as a whole number, not 2.5"),
+        ({"x0": "30"}, r"not '30'"),
+        ({"x0": True}, r"not True"),
+        ({"method": "COBYLA"}, r"not 'COBYLA'"),
+        ({"backoff": -1}, r"backoff must be a finite number of at least 0 \(seconds\), not -1"),
+        ({"bounds": (1, -1)}, r"the lower bound is above the upper one"),
+        ({"bounds": (np.nan, 1)}, r"NaN is not allowed"),
+        ({"bounds": [(-1, 1)] * 6}, r"convert a list of d pairs"),
+        ({"run": 3}, r"run must be the path of a folder, not 3"),
+        ({"run": b"x"}, r"run must be the path of a folder, not b'x'"),
+        ({"run": "a\0b"}, r"it contains a null character"),
+        ({"run": ""}, r"run must be the path of a folder, not ''"),
+        ({"run": "x" * 300}, r"the run folder x+ cannot be used \(File name too long\)"),
         ({"x0": np.zeros((2, 3))}, r"x0 must be a vector of shape \(d,\) .* not of shape \(2, 3\)"),
         ({"x0": []}, r"x0 must be a vector .* not of shape \(0,\)"),
         ({"x0": np.zeros(6, complex)}, r"x0 must hold real numbers, not complex128"),
@@ -55,7 +67,7 @@ def go(fun=f, x0=6, k=2, **options):
         ({"method": "vr-szht"}, r"vr-szht needs eta: pass an instance, method=zt.VRSZHT\(eta=...\)"),
         ({"method": "vr-szht", "options": {"eta": 0.1, "M": 3}}, r"a hyper-parameter of vr-szht must be one of 'eta', 'm'"),
         ({"method": zt.SZOHT(0.1), "options": {"eta": 1}}, r"options are the hyper-parameters for a method that is given by name"),
-        ({"method": "auto", "options": {"eta": 0.1}}, r"a hyper-parameter of auto"),
+        ({"method": "auto", "options": {"eta": 0.1}}, r"auto has no hyper-parameters, but 'eta' was given: leave it out"),
         ({"method": "niht", "options": {"step": "fast"}}, r"step must be one of 'exact', 'bb', not 'fast'"),
         ({"method": 3}, r"method must be a name .* not 3"),
         ({"estimator": "sphere"}, r"estimator must be a zt.Estimator"),
@@ -147,7 +159,7 @@ def test_k_equal_to_d_is_allowed_and_says_that_nothing_is_thresholded():
 
 
 def test_a_start_denser_than_k_is_thresholded_with_a_warning():
-    with pytest.warns(UserWarning, match="x0 has 6 non-zero coordinates, more than k = 2 allows: it is thresholded"):
+    with pytest.warns(UserWarning, match="x0 has 6 non-zero coordinates, more than k = 2 allows: only its k largest entries are kept"):
         result = go(x0=np.arange(1.0, 7.0))
     assert np.count_nonzero(result.x) <= 2
 
@@ -185,10 +197,10 @@ def test_a_problem_that_disagrees_with_the_arguments_is_refused():
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (lambda opt, batch: opt.tell(batch, [1.0]), r"returned shape \(1,\) for 11 points"),
+        (lambda opt, batch: opt.tell(batch, [1.0]), r"tell received shape \(1,\) for 11 points; it takes shape \(11,\)"),
         (lambda opt, batch: opt.tell(batch, None), r"None"),
         (lambda opt, batch: opt.tell(batch, np.full(11, np.nan)), r"nan .*can be told again"),
-        (lambda opt, batch: opt.tell(batch, ["a"] * 11), r"must return real numbers"),
+        (lambda opt, batch: opt.tell(batch, ["a"] * 11), r"tell received dtype <U1; it takes real numbers"),
         (lambda opt, batch: opt.tell(np.zeros(11), batch), r"tell takes the batch that this optimiser's ask\(\) gave"),
         (lambda opt, batch: opt.tell(zt.Optimizer(6, 2, budget=99, method=zt.SZOHT(0.1)).ask(), np.zeros(11)), r"this optimiser's"),
     ],

@@ -192,7 +192,7 @@ def test_without_a_method_the_command_takes_auto_and_tells_what_it_found() -> No
     assert written["method"] == {"name": "auto"}
     assert written["x"]["indices"] == expected.support.tolist() == [3, 7, 9]
     assert written["message"] == expected.message
-    assert written["remarks"] == [{"nfev": calls, "words": words} for calls, words in expected.remarks]
+    assert written["remarks"] == [{"nfev": calls, "message": words} for calls, words in expected.remarks]
     shown = " ".join(outcome.stdout.split())
     for calls, words in expected.remarks:
         assert f"after {calls:,} calls: {words}" in shown
@@ -253,8 +253,8 @@ def test_the_start_can_be_read_from_a_file() -> None:
         (["nowhere:f", *PLAIN], "there is no module 'nowhere'"),
         (["nowhere.py:f", *PLAIN], "there is no file nowhere.py"),
         (["box:plian", *PLAIN], "box has nothing named 'plian'; did you mean 'plain'?"),
-        (["box:goal", *PLAIN], "fun must be a function of x"),
-        (["box:component", *PLAIN], "pass n=... if it takes a component"),
+        (["box:goal", *PLAIN], "the objective must be a function of x"),
+        (["box:component", *PLAIN], "add --components N if it takes a component"),
         (["box:plain", *PLAIN[2:]], "--dim is needed"),
         (["box:plain", *PLAIN, "--set", "speed=3"], "of szoht must be one of 'eta', 'batch', not 'speed'"),
         (["box:plain", *PLAIN, "--set", "eta=1"], "given twice"),
@@ -262,10 +262,19 @@ def test_the_start_can_be_read_from_a_file() -> None:
         (["box:plain", *PLAIN[:-4], "--set", "eta=fast"], "eta must be a number above 0"),
         (["box:plain", *PLAIN[:6], "--method", "szoth", "--set", "eta=1"], "did you mean 'szoht'"),
         (["box:plain", *PLAIN[:6], "--method", "vr-szht"], "vr-szht needs eta: add --set eta=..."),
+        (["box:plain", *PLAIN[:6], "--set", "eta=1"], "auto has no hyper-parameters, but 'eta' was given"),
+        (
+            ["box:plain", *PLAIN[:6], "--method", "outside", "--set", "solver=cma", "--set", "algorithm=foo"],
+            "not 'foo'",
+        ),
+        (["box:plain", *PLAIN, "--out", "x" * 300], "cannot be written (File name too long)"),
+        (["box:plain", *PLAIN, "--out", "x" * 250], "cannot be written (File name too long)"),
+        (["box:plain", *PLAIN, "--run", "x" * 300], "cannot be used (File name too long)"),
+        (["box:plain", *PLAIN, "--run", "r", "--out", "x" * 300], "cannot be written (File name too long)"),
         (["box:plain", *PLAIN, "--q", "0"], "q must be at least 1"),
         (["box:plain", *PLAIN, "--directions", "cube"], "directions must be one of"),
         (["box:plain", *PLAIN, "--workers", "0"], "workers must be at least 1"),
-        (["box:plain", *PLAIN, "--x0", "none.npy"], "--x0 none.npy cannot be read"),
+        (["box:plain", *PLAIN, "--x0", "none.npy"], "--x0 none.npy does not exist"),
         (["box:plain", *PLAIN, "--out", "none/r.json"], "the folder none does not exist"),
         (["box:plain", *PLAIN, "--out", "box.py/r.json"], "box.py is not a folder"),
         (["box:plain", *PLAIN, "--out", "."], ". is not a regular file"),
@@ -279,6 +288,12 @@ def test_bad_input_is_refused_with_a_sentence_before_the_first_query(arguments: 
     assert sentence in refused("solve", *arguments)
 
 
+def test_a_solver_whose_package_is_missing_is_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zerothresh.methods.external.outside.find_spec", lambda name: None)
+    sentence = refused("solve", "box:plain", *PLAIN[:6], "--method", "outside", "--set", "solver=cma")
+    assert "needs the package cma, which is not installed" in sentence
+
+
 def test_a_start_of_another_length_is_refused() -> None:
     np.save("start.npy", np.zeros(4))
     assert "has shape (4,), but --dim is 30" in refused("solve", "box:plain", *PLAIN, "--x0", "start.npy")
@@ -286,7 +301,9 @@ def test_a_start_of_another_length_is_refused() -> None:
 
 def test_pickles_are_never_loaded_as_a_start() -> None:
     np.save("start.npy", np.array([print], dtype=object), allow_pickle=True)
-    assert "cannot be read" in refused("solve", "box:plain", *PLAIN[2:], "--x0", "start.npy")
+    assert "is not a .npy file of numbers: write one with numpy.save" in refused(
+        "solve", "box:plain", *PLAIN[2:], "--x0", "start.npy"
+    )
 
 
 @pytest.mark.parametrize("source", ["1 / 0\n", "def f(:\n", "import nowhere_at_all\n", "raise SystemExit(3)\n"])

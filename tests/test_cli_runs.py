@@ -147,7 +147,7 @@ def test_a_failure_leaves_a_run_that_the_same_command_takes_further() -> None:
 
 def test_a_time_limit_is_a_success_that_tells_how_to_go_on() -> None:
     outcome = run(*RUN, "--max-time", "1e-9")
-    assert "max_time = 1e-09 s have passed" in words(outcome.stdout)
+    assert "--max-time 1e-09 s have passed" in words(outcome.stdout)
     assert "to continue it, run the same command again" in outcome.stderr
 
 
@@ -175,11 +175,11 @@ def test_retries_timeout_and_nan_reach_the_engine() -> None:
     ("arguments", "sentence"),
     [
         (["--fsync", "always"], "--fsync must be one of 'value', 'batch', 'never'"),
-        (["--on-nan", "skip"], "on_nan must be one of"),
+        (["--on-nan", "skip"], "--on-nan must be one of"),
         (["--retries", "-1"], "retries must be at least 0"),
-        (["--backoff", "-1"], "backoff must be a finite number above 0"),
+        (["--backoff", "-1"], "backoff must be a finite number of at least 0"),
         (["--timeout", "0"], "timeout must be a finite number above 0"),
-        (["--max-time", "0"], "max_time must be a finite number above 0"),
+        (["--max-time", "0"], "--max-time must be a finite number above 0"),
         (["--run", "box.py"], "box.py is not a folder"),
         (["--run", "."], "holds other files and no run.json"),
     ],
@@ -243,7 +243,7 @@ def test_show_tells_everything_of_a_run_in_80_columns() -> None:
         "of 600, ",
         "at the best point",
         "3 of at most 3 non-zeros: 3 7 9; changed",
-        "sessions 2, of which 0 crashed or were killed",
+        "sessions 2, none of them crashed or killed",
         "calls per second in the latest session",
         "failures 1, counted as 1 calls",
     ):
@@ -270,7 +270,7 @@ def test_a_killed_run_is_a_crash_with_all_values_counted() -> None:
     assert told["holder"] is None
     text = words(run("show", "runs/a").stdout)
     assert "crashed: the process was killed" in text
-    assert "of these calls are newer than the snapshot" in text
+    assert "of these calls; the rows below do not show them yet" in text
     run(*RUN)
     told = shown()
     assert (told["state"], told["sessions"], told["crashes"]) == ("ended", 2, 1)
@@ -283,7 +283,26 @@ def test_a_folder_whose_first_call_never_came_can_be_shown() -> None:
     assert "no step yet" in run("show", "runs/a").stdout
     (Path("runs/a") / "sessions.jsonl").unlink()
     assert shown()["state"] == "new"
+    for folder in ("x" * 300, "runs/none"):
+        refused("show", folder)
     assert "has no snapshot yet" in refused("export", "runs/a", "--best", "b.npy")
+
+
+def test_a_run_that_lost_its_sessions_is_not_taken_for_a_new_one() -> None:
+    run(*RUN)
+    (Path("runs/a") / "sessions.jsonl").write_text("not JSON")
+    told = shown()
+    assert (told["state"], told["status"], told["calls"] > 0) == ("stopped", None, True)
+    text = words(run("show", "runs/a").stdout)
+    assert "stopped: sessions.jsonl is missing or damaged" in text
+
+
+def test_a_run_that_has_ended_is_not_announced_as_continued() -> None:
+    run(*RUN)
+    assert "the run in runs/a has already ended" in run(*RUN).stderr
+    refusal = refused(*RUN, "--budget", "100")
+    assert "continuing" not in refusal
+    assert "continuing the run in runs/a after" in run(*RUN, "--budget", "700").stderr
 
 
 def test_a_running_run_can_be_watched_and_is_not_disturbed() -> None:

@@ -82,10 +82,26 @@ def test_an_outside_solver_goes_on_where_it_was_stopped(solver, tmp_path):
 
 def test_a_package_that_is_missing_is_named_with_the_extra_that_brings_it(monkeypatch):
     monkeypatch.setattr(sys.modules[zt.methods.Outside.__module__], "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"needs the package cma, .* pip install 'zerothresh\[peers\]'"):
+    with pytest.raises(ImportError, match=r"needs the package cma, .* pip install -e '.\[peers\]'"):
         zt.methods.Outside("cma")
     with pytest.raises(ValueError, match=r"solver must be one of 'cma', .* not 'cmaa'; did you mean 'cma'"):
         zt.methods.Outside("cmaa")
+
+
+@pytest.mark.parametrize(
+    ("solver", "algorithm", "message"),
+    [
+        ("cma", "foo", r"algorithm \(of cma\) must be one of 'full', 'sep', not 'foo'"),
+        ("scipy", "Powel", r"algorithm \(of scipy\) must be one of .* not 'Powel'; did you mean 'powell'"),
+        ("scipy", "Newton-CG", r"algorithm \(of scipy\) must be one of"),  # which needs derivatives
+        ("scipy", 3, r"must be the name of an algorithm, or None, not 3"),
+        ("nlopt", "LN_FOO", r"algorithm \(of nlopt\) must be one of"),
+    ],
+)
+def test_an_algorithm_that_the_package_does_not_have_is_refused_when_the_method_is_made(solver, algorithm, message):
+    pytest.importorskip(solver)
+    with pytest.raises(ValueError, match=message):
+        zt.methods.Outside(solver, algorithm)
 
 
 def test_warnings_of_a_package_are_its_own_and_ours_stay_ours():

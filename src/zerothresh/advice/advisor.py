@@ -103,7 +103,7 @@ class Advice:
                 "queries": self.probe.queries,
                 "directions": self.probe.directions,
                 "components": self.probe.components,
-                "words": self.probe.diagnosis.summary(),
+                "message": self.probe.diagnosis.summary(),
                 "start": self.probe.start,
                 "rho_minus": asdict(self.probe.constants.minus),
                 "rho_plus": asdict(self.probe.constants.plus),

@@ -141,10 +141,10 @@ def probe(
     """
     objective = wrap(fun, dimension_of(x0), n, vectorized)
     least = _DIAGNOSIS_CALLS + 2 * _MIN_DIRECTIONS + _FURTHER_CALLS
-    if check.count("budget", budget) < least:
+    if check.count("probe", budget, what=" (calls for probing)") < least:
         raise ValueError(
             f"probing takes at least {least} calls (a diagnosis of the function and {_MIN_DIRECTIONS} directions), "
-            f"but the budget for probing is {budget}: raise it"
+            f"but probe = {budget}: raise it"
         )
     method = Probing(s=min(objective.d, 2 * check.count("k", k) + check.count("k_star", k_star)))
     result = minimize(

@@ -34,6 +34,8 @@ def start_of(x0: Any) -> Array:
         array = np.asarray(x0)
     except ValueError:
         raise ValueError("x0 must be a vector of d numbers or the dimension d, not a ragged list") from None
+    if array.ndim == 0:
+        raise ValueError(f"x0 must be a vector of shape (d,) or the dimension d as a whole number, not {x0!r}")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"x0 must be a vector of shape (d,) or the dimension d, not of shape {array.shape}")
     if array.dtype.kind not in "fiu":
@@ -138,7 +140,8 @@ def _feasible(x0: Any, d: int, k: int, constraint: Constraint) -> Array:
     if not constraint.holds(theta):
         projected = constraint.project(theta)
         if np.count_nonzero(projected) < np.count_nonzero(theta):
-            what = f"x0 has {np.count_nonzero(theta)} non-zero coordinates, more than k = {k} allows: it is thresholded"
+            count = np.count_nonzero(theta)
+            what = f"x0 has {count} non-zero coordinates, more than k = {k} allows: only its k largest entries are kept"
         else:
             what = "x0 is outside the bounds: it is moved to the nearest point inside"
         warnings.warn(what, stacklevel=5)

@@ -66,30 +66,30 @@ def minimize(
     options: dict, default None: the hyper-parameters of a method that is given by name.
     estimator: Estimator, default None: how gradients are estimated, ``zt.Estimator(q=10, mu=1e-3)``. ``auto`` and its
         parts choose for themselves; of an estimator that is given they take mu and the kind of difference.
-    seed: int, default None: the same seed gives the same bits. None draws a seed, which is ``result.seed``.
+    seed: int, default None: the same seed gives bit-identical results. None draws a seed, which is ``result.seed``.
     vectorized: bool, default False: whether ``fun`` takes many points at once.
-    bounds: pair (low, high) of numbers or arrays (d,), default None. Bounds must contain 0, and every queried point
-        keeps them.
+    bounds: pair (low, high) of numbers or arrays (d,), or scipy.optimize.Bounds, default None. They must
+        contain 0, and every queried point keeps them.
     include, exclude: lists of coordinates, default None: those that always have a place in the support, and those
         that never get one.
     groups: d labels, default None: coordinates with one label form a group, and k counts groups.
-    workers: int or Executor, default 1: a number of threads, or any ``concurrent.futures.Executor``. The result has
-        the same bits for any number of workers.
+    workers: int or Executor, default 1: a number of threads, or any ``concurrent.futures.Executor``. The result is
+        bit-identical for any number of workers.
     chunk: int, default None: the most points that a vectorised function gets at once; None means at most 1024.
     run: path, default None: a folder that keeps every value as it arrives. Called again with the same arguments, the
         run goes on where it stopped, whatever stopped it. The budget may grow.
     fsync: str, default "batch": when values must have reached the disk itself, which matters only for a power cut:
         "value" (before the next one is asked for), "batch" (about a tenth of a second after each batch) or "never".
     retries: int, default 0: how often a call that raised an exception or took too long is made again. Every attempt is
-        charged.
+        counted.
     backoff: float, default 0.1: seconds before the first retry; doubled for each further one.
-    timeout: float, default None: seconds after which a call is given up. Its worker is left behind.
+    timeout: float, default None: seconds after which a call is given up. Its thread is abandoned.
     on_nan: str, default "stop": what happens to a value that is not finite: "stop" ends the run, "retry" asks again,
         "worst" takes the worst value seen so far instead.
     max_time: float, default None: seconds after which no more calls are begun in this session.
     cost, max_cost: function and float, default None: ``cost(i)`` is what a call of component i costs, and max_cost is
         the most that may be spent.
-    monitor: function, default None: ``monitor(x)`` gives F for the trace; its calls are not charged.
+    monitor: function, default None: ``monitor(x)`` gives F for the trace; its calls are not counted.
     callback: function, default None: ``callback(progress)`` is called after each step; raise StopIteration to stop.
     progress: bool, default None: True shows a live bar, False none, None one if standard error is a terminal.
 

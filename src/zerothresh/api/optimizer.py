@@ -12,7 +12,7 @@ from zerothresh.api.arguments import costs_of, dimension_of, make_task
 from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
-from zerothresh.objective.forms import BadValue, vector
+from zerothresh.objective.forms import TOLD, BadValue, vector
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.search import Remark
 from zerothresh.rounds.task import Task
@@ -161,7 +161,7 @@ class Optimizer:
             told = int(current.known(batch.rows).sum())
             raise ValueError(f"{told} of the {len(batch)} points have been told already: ask() gives the others")
         try:
-            numbers = vector(values, len(batch), finite=self.session.on_nan != "worst")
+            numbers = vector(values, len(batch), finite=self.session.on_nan != "worst", wording=TOLD)
         except BadValue as error:
             raise ValueError(f"{error} (nothing was changed: the batch can be told again)") from None
         for start, stop in batch.stretches():

@@ -48,6 +48,14 @@ def positive(name: str, value: object, *, what: str = "") -> float:
     return number
 
 
+def not_negative(name: str, value: object, *, what: str = "") -> float:
+    """Check that a value is a finite number of at least 0, and return it as a ``float``."""
+    number = _number(name, value, "of at least 0", what)
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{name} must be a finite number of at least 0{what}, not {number!r}")
+    return number
+
+
 def share(name: str, value: object, *, what: str = "") -> float:
     """Check that a value is a number of at least 0 and below 1, and return it as a ``float``."""
     number = _number(name, value, "from 0 to below 1", what)

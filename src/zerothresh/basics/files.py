@@ -19,7 +19,7 @@ def write(path: Path, content: str | bytes) -> None:
     content: the new content; text is encoded as UTF-8.
     """
     data = content.encode() if isinstance(content, str) else content
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = _part(path)
     try:
         with open(part, "wb") as file:
             file.write(data)
@@ -30,6 +30,11 @@ def write(path: Path, content: str | bytes) -> None:
         with suppress(OSError):
             part.unlink()
         raise
+
+
+def _part(path: Path) -> Path:
+    """Return the temporary file into which this process writes the content of a file."""
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 def is_part(name: str) -> bool:
@@ -63,8 +68,12 @@ def check_file(path: Path, *, overwrite: bool) -> None:
     path: the file that will be written.
     overwrite: whether a file that exists already may be replaced.
     """
-    check_folder(path.parent)
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is not a regular file: name another file")
+    try:
+        check_folder(path.parent)
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path} is not a regular file: name another file")
+        _part(path).exists()
+    except OSError as error:  # a name that is too long, or a folder that may not be searched
+        raise ValueError(f"{path} cannot be written ({error.strerror}): name another file") from None
     if path.exists() and not overwrite:
         raise ValueError(f"{path} exists already: name another file, or overwrite it with --force")

@@ -82,8 +82,12 @@ def start(x0: Path | None, dim: int | None, fun: Any) -> Any:
         return dim
     try:
         theta = np.load(x0, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise BadInput(f"--x0 {x0} cannot be read as a .npy file of numbers: {error}") from None
+    except FileNotFoundError:
+        raise BadInput(f"--x0 {x0} does not exist: name a .npy file of numbers") from None
+    except OSError as error:
+        raise BadInput(f"--x0 {x0} cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError):  # NumPy's own message advises to unpickle the file, which would run its code
+        raise BadInput(f"--x0 {x0} is not a .npy file of numbers: write one with numpy.save") from None
     if dim is not None and np.shape(theta) != (dim,):
         raise BadInput(f"--x0 {x0} has shape {np.shape(theta)}, but --dim is {dim}: leave --dim out, or correct it")
     return theta
@@ -93,8 +97,7 @@ def method(name: str, settings: list[str]) -> Any:
     """Return the method of that name, with its hyper-parameters from a list of ``key=value``."""
     import inspect
 
-    from zerothresh.basics import check
-    from zerothresh.methods.registry import available, make
+    from zerothresh.methods.registry import available, make, missing_parameters, registered_name
 
     options: dict[str, Any] = {}
     for setting in settings:
@@ -105,13 +108,15 @@ def method(name: str, settings: list[str]) -> Any:
             raise BadInput(f"--set {key}=... is given twice: give it once")
         options[key] = _parsed(value)
     with refusing():
-        known = check.one_of("--method", name.lower().replace("_", "-"), available())
-        parameters = inspect.signature(available()[known]).parameters.values()
-        missing = [p.name for p in parameters if p.default is p.empty and p.name not in options]
-        unknown = [key for key in options if key not in {p.name for p in parameters}]
+        known = registered_name(name, argument="--method")
+        missing = missing_parameters(available()[known], options)
+        unknown = options.keys() - inspect.signature(available()[known]).parameters.keys()
         if missing and not unknown:
             raise BadInput(f"{known} needs {' and '.join(missing)}: add {' '.join(f'--set {m}=...' for m in missing)}")
-        return make(known, options)
+        try:
+            return make(known, options)
+        except ImportError as error:  # a solver of a package that is not installed
+            raise BadInput(str(error)) from None
 
 
 def _parsed(text: str) -> int | float | str:

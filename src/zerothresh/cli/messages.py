@@ -22,6 +22,22 @@ _INTERNAL = (  # files whose frames come before the user's code in a traceback
 )
 
 
+# What the library calls its arguments, and how a user of the command writes them.
+_AS_OPTIONS = {
+    "pass n=...": "add --components N",
+    "leave n out": "leave --components out",
+    "n was given": "--components was given",
+    "pass vectorized=True": "add --vectorized",
+    "fun must be": "the objective must be",
+    "fun has the": "the objective has the",
+    "max_time = ": "--max-time ",
+    "max_time": "--max-time",
+    "on_nan='retry' needs retries": "--on-nan retry needs --retries",
+    "on_nan": "--on-nan",
+    "probe = ": "--probe is ",
+}
+
+
 class BadInput(Exception):
     """The input cannot be used; the message says why, and what to do."""
 
@@ -37,7 +53,7 @@ def speaking() -> Iterator[None]:
             typer.echo(f"zerothresh: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
-            typer.echo("zerothresh: stopped by Ctrl-C", err=True)
+            typer.echo("zerothresh: stopped by Ctrl-C or SIGTERM", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -47,7 +63,14 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except (ValueError, MemoryError) as error:
-        raise BadInput(str(error)) from None
+        raise BadInput(as_options(str(error))) from None
+
+
+def as_options(message: str) -> str:
+    """Rewrite a message of the library so that it names options of the command instead of arguments."""
+    for argument, option in _AS_OPTIONS.items():
+        message = message.replace(argument, option)
+    return message
 
 
 def own_traceback(error: BaseException) -> str:

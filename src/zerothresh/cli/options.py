@@ -85,7 +85,7 @@ Q = Annotated[
 Mu = Annotated[
     float | None,
     typer.Option(
-        help="The length of a difference step, as small as the noise of the function allows (default: 1e-3; auto and "
+        help="The finite-difference step size, as small as the noise of the function allows (default: 1e-3; auto and "
         "its parts measure it).",
         rich_help_panel=_ESTIMATE,
     ),
@@ -97,7 +97,8 @@ S2 = Annotated[
 Directions = Annotated[
     str | None,
     typer.Option(
-        help="How directions are drawn: orthogonal (default), sphere (as in the paper), rademacher or coordinate.",
+        help="How directions are drawn: orthogonal (default), sphere (as in the paper), gaussian, rademacher or "
+        "coordinate.",
         rich_help_panel=_ESTIMATE,
     ),
 ]

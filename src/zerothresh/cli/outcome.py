@@ -15,7 +15,7 @@ import typer
 from zerothresh.api.result import Result
 from zerothresh.basics.files import write as write_file
 from zerothresh.cli import outputs
-from zerothresh.cli.messages import own_traceback, print_rows
+from zerothresh.cli.messages import as_options, own_traceback, print_rows
 from zerothresh.methods.registry import name_of
 
 _MOST_SHOWN = 12  # coordinates of the support that the summary lists
@@ -39,7 +39,7 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         "success": result.success,
         "status": result.status.name,
         "message": result.message,
-        "remarks": [{"nfev": calls, "words": remark} for calls, remark in result.remarks],
+        "remarks": [{"nfev": calls, "message": remark} for calls, remark in result.remarks],
         "seed": result.seed,
         "method": {"name": name_of(result.method), **_fields(result.method)},
         "estimator": _fields(result.estimator),
@@ -87,7 +87,9 @@ def write(
     return written
 
 
-def show(result: Result, k: int, seconds: float, out: Path | None, *, verbose: bool = False) -> None:
+def show(
+    result: Result, k: int, seconds: float, out: Path | None, trace: Path | None = None, *, verbose: bool = False
+) -> None:
     """Print the summary; if verbose, first what the method found and chose."""
     if verbose:
         for calls, remark in result.remarks:
@@ -103,13 +105,22 @@ def show(result: Result, k: int, seconds: float, out: Path | None, *, verbose: b
         "steps": f"{result.nit:,}",
         "non-zeros": f"{result.support.size} of at most {k}, in {result.x.size:,} coordinates",
         "support": f"{some}{more}" if some else "empty",
-        "stopped": result.message.removesuffix("; result.failure has the traceback"),  # which was printed above
+        "stopped": reason(result),
         "time": f"{seconds:.2f} s",
         "seed": str(result.seed),
     }
     if out is not None:
         rows["result"] = str(out)
+    if trace is not None:
+        rows["trace"] = str(trace)
     print_rows(name_of(result.method), rows)
+
+
+def reason(result: Result) -> str:
+    """Return why the run stopped, as the command says it; the objective's own message stays as it is."""
+    if result.status.name == "FAILED":
+        return result.message.replace("; result.failure has the traceback", "; its traceback is above")
+    return as_options(result.message)
 
 
 def _sparse(x: Any) -> dict[str, list[Any]]:

@@ -17,7 +17,7 @@ def check(path: Path, run: Path | None, *, force: bool) -> None:
     """Refuse a file that cannot be written, or that exists and is not what this run wrote."""
     if run is not None and path.resolve().parent == run.resolve():
         raise ValueError(f"{path} is in the run folder {run}, which holds only the run's own files: name another path")
-    files.check_file(path, overwrite=force or (run is not None and path.is_file() and _is_of(run, path)))
+    files.check_file(path, overwrite=force or (run is not None and _is_of(run, path)))
 
 
 def note(run: Path, path: Path, text: str) -> None:

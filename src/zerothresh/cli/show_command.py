@@ -51,14 +51,18 @@ def describe(found: Inspection) -> dict[str, str]:
         ),
         "#IZO": f"{found.calls:,} of {found.budget:,}{share}",
     }
+    if identity.get("method") == "auto":
+        del rows["estimate"]  # auto chooses for itself how it estimates gradients
     if found.since_snapshot:
-        rows["newer"] = f"{found.since_snapshot:,} of these calls are newer than the snapshot that the rows below show"
+        rows["since snapshot"] = f"{found.since_snapshot:,} of these calls; the rows below do not show them yet"
     if found.spent is not None:
         rows["cost"] = f"{found.spent:,.6g}"
     rows["F"] = _best(found)
     rows["#NHT"] = f"{found.nht:,} in {found.steps:,} steps"
     rows["support"] = _support(found)
-    rows["sessions"] = f"{found.sessions:,}, of which {found.crashes:,} crashed or were killed"
+    rows["sessions"] = (
+        f"{found.sessions:,}, {f'{found.crashes:,}' if found.crashes else 'none'} of them crashed or killed"
+    )
     if found.speed is not None:
         rows["speed"] = f"{found.speed:,.4g} calls per second in the latest session"
     if found.seconds_left is not None:
@@ -84,7 +88,8 @@ def _state(found: Inspection) -> str:
             return f"ended: {found.message}; to continue, raise the budget"
         case "ended":
             return f"ended: {found.message}"
-    return f"stopped ({found.status}): {found.message}; {_HOW_TO_CONTINUE}"
+    status = f" ({found.status})" if found.status else ""
+    return f"stopped{status}: {found.message}; {_HOW_TO_CONTINUE}"
 
 
 def _best(found: Inspection) -> str:

@@ -80,7 +80,7 @@ def solve(
             fun = load.objective(objective)
             start = load.start(x0, dim, fun)
             if run is not None and not quiet:
-                _announce(run)
+                _announce(run, budget)
             home = Path.cwd()  # the function may change the current folder, but the files belong here
             begun = time.perf_counter()
             signal.signal(
@@ -111,9 +111,9 @@ def solve(
         if result.failure is not None and result.status.name == "FAILED":
             typer.echo(own_traceback(result.failure.error), err=True, nl=False)
         if not quiet:
-            outcome.show(result, k, seconds, out, verbose=verbose)
+            outcome.show(result, k, seconds, out, trace, verbose=verbose)
         elif not result.success:
-            typer.echo(f"zerothresh: {result.message}", err=True)
+            typer.echo(f"zerothresh: {outcome.reason(result)}", err=True)
         os.chdir(home)
         written = outcome.write(result, objective, k, seconds, run, out, trace)
         if run is not None and not (quiet and result.success):
@@ -121,19 +121,21 @@ def solve(
     raise typer.Exit(_code(result) if written else FAILED)
 
 
-def _announce(run: Path) -> None:
-    """Print whether the run is new or continued; a folder that is neither is refused later."""
+def _announce(run: Path, budget: int) -> None:
+    """Print what the folder holds; one that cannot be used, or that belongs to another run, is refused later."""
     from zerothresh.runs import RunError
     from zerothresh.runs.inspection import inspect
 
-    if not (run / "run.json").exists():
+    if not os.path.exists(run / "run.json"):
         typer.echo(f"zerothresh: starting a new run in {run}", err=True)
         return
     try:
         found = inspect(run)
     except RunError:
         return
-    if found.holder is None:
+    if found.state == "ended" and budget == found.budget:
+        typer.echo(f"zerothresh: the run in {run} has already ended", err=True)
+    elif found.holder is None and budget >= found.budget:
         typer.echo(f"zerothresh: continuing the run in {run} after {found.calls:,} calls", err=True)
 
 

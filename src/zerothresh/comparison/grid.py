@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -10,8 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from zerothresh.basics import check
-from zerothresh.methods.registry import available, make, missing_functions, name_of
+from zerothresh.methods.registry import (
+    available,
+    example_of,
+    make,
+    missing_functions,
+    missing_parameters,
+    name_of,
+    registered_name,
+)
 from zerothresh.rounds.method import Method
 
 
@@ -53,13 +61,16 @@ def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, 
         raise ValueError("there are no methods to compare: name some, such as ['szoht', 'vr-szht']")
     for name in points:
         if not any(name in used for _, used in own.values()):
-            raise ValueError(f"grid has {name!r}, which is a hyper-parameter of none of {', '.join(own)}")
+            known = {parameter for method, _ in own.values() for parameter in _parameters(method)}
+            near = difflib.get_close_matches(name, sorted(known)) if isinstance(name, str) else []
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise ValueError(f"grid has {name!r}, which is a hyper-parameter of none of {', '.join(own)}{hint}")
     return {label: _all(method, used) for label, (method, used) in own.items()}
 
 
 def _all(method: Any, grid: Mapping[str, Sequence[Any]]) -> list[Method]:
     """Return one method for each point of the grid; a list of methods is a grid by itself."""
-    return [make(one) for one in method] if _is_list(method) else [_made(method, point) for point in _points(grid)]
+    return [_made(one, {}) for one in method] if _is_list(method) else [_made(method, point) for point in _points(grid)]
 
 
 def _is_list(method: Any) -> bool:
@@ -84,7 +95,7 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
 def _parameters(method: Any) -> Sequence[str]:
     """Return the names of the hyper-parameters of a method."""
     if isinstance(method, str):
-        method = available()[check.one_of("method", method.lower().replace("_", "-"), available())]
+        method = available()[registered_name(method)]
     if isinstance(method, type):
         if missing := missing_functions(method):
             raise ValueError(f"{method.__name__} is not the class of a method: it has no function {missing[0]!r}")
@@ -98,6 +109,13 @@ def _parameters(method: Any) -> Sequence[str]:
 def _made(method: Any, point: dict[str, Any]) -> Method:
     """Return a method with the hyper-parameters of a point of the grid."""
     if isinstance(method, (str, type)):
+        kind = available()[registered_name(method)] if isinstance(method, str) else method
+        if missing := missing_parameters(kind, point):
+            raise ValueError(
+                f"{_label(method)} needs {' and '.join(missing)}: pass values to try, "
+                f"grid={{{', '.join(f'{name!r}: [...]' for name in missing)}}}, or an instance, "
+                f"{example_of(kind, missing)}"
+            )
         return make(method, point)
     made: Method = dataclasses.replace(make(method), **point) if point else make(method)  # type: ignore[type-var]
     return made

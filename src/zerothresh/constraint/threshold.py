@@ -216,6 +216,9 @@ class HardThreshold:
         return self.constraint.clip(x)
 
 
+_OLD_FORM = "convert a list of d pairs (low, high), scipy's old form, to a pair (lows, highs)"
+
+
 def _box(d: int, bounds: Any) -> Box | None:
     """Check the user's bounds, and expand them to arrays of shape (d,)."""
     if bounds is None:
@@ -227,23 +230,27 @@ def _box(d: int, bounds: Any) -> Box | None:
             low, high = bounds
         except (TypeError, ValueError):
             raise ValueError(
-                f"bounds must be a pair (low, high) of numbers or of arrays of length {d}, or a "
-                f"scipy.optimize.Bounds, not {bounds!r}"
+                f"bounds must be a pair (low, high) of numbers or of arrays of length d = {d}, or a "
+                f"scipy.optimize.Bounds, not {bounds!r}; {_OLD_FORM}"
             ) from None
     try:
         low = np.broadcast_to(np.asarray(-np.inf if low is None else low, float), (d,)).copy()
         high = np.broadcast_to(np.asarray(np.inf if high is None else high, float), (d,)).copy()
     except ValueError:
         raise ValueError(
-            f"bounds must be a pair (low, high) of numbers or of arrays of length d = {d}; "
-            "convert a list of d pairs (low, high), scipy's old form, to a pair (lows, highs)"
+            f"bounds must be a pair (low, high) of numbers or of arrays of length d = {d}; {_OLD_FORM}"
         ) from None
     bad = np.flatnonzero(~((low <= 0) & (high >= 0)))
     if bad.size:
         j = bad[0]
+        given = f"bounds of coordinate {j} are [{low[j]:g}, {high[j]:g}]"
+        if np.isnan(low[j]) or np.isnan(high[j]):
+            raise ValueError(f"{given}; NaN is not allowed: write None or an infinity where there is no bound")
+        if low[j] > high[j]:
+            raise ValueError(f"{given}; the lower bound is above the upper one")
         raise ValueError(
-            f"bounds of coordinate {j} are [{low[j]:g}, {high[j]:g}]; they must contain 0, because "
-            "most coordinates of a sparse solution are 0: shift the variable so that 0 is its neutral value"
+            f"{given}; they must contain 0, because most coordinates of a sparse solution are 0: shift the variable so "
+            "that 0 is its neutral value"
         )
     return Box(low, high)
 

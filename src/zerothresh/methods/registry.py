@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from zerothresh.basics import check
@@ -101,6 +101,21 @@ def name_of(method: Any) -> str:
     return type(method).__name__
 
 
+def registered_name(name: str, *, argument: str = "method") -> str:
+    """The registered name that a user means; upper case and underscores are forgiven.
+
+    Raises ValueError, which names the user's ``argument`` and what was given, if there is no such method.
+    """
+    known = name.lower().replace("_", "-")
+    return known if known in _registered else check.one_of(argument, name, available())
+
+
+def missing_parameters(method: type, options: Iterable[str]) -> list[str]:
+    """The hyper-parameters of a class that have no default and are not among the options."""
+    parameters = inspect.signature(method).parameters.values()
+    return [p.name for p in parameters if p.default is p.empty and p.name not in options]
+
+
 def make(method: Any, options: dict[str, Any] | None = None) -> Method:
     """Make a method from its name or class and its hyper-parameters.
 
@@ -114,8 +129,7 @@ def make(method: Any, options: dict[str, Any] | None = None) -> Method:
     that is no method.
     """
     if isinstance(method, str):
-        name = check.one_of("method", method.lower().replace("_", "-"), available())
-        method = _registered[name]
+        method = _registered[registered_name(method)]
     if isinstance(method, type):
         return _instance(method, options or {})
     if options:
@@ -134,21 +148,25 @@ def _instance(method: type, options: dict[str, Any]) -> Method:
     name = next((name for name, known in _registered.items() if known is method), method.__name__)
     parameters = inspect.signature(method).parameters
     for option in options:
+        if not parameters:
+            raise ValueError(
+                f"{name} has no hyper-parameters, but {option!r} was given: leave it out, or choose another method"
+            )
         if option not in parameters:
             check.one_of(f"a hyper-parameter of {name}", option, parameters)
-    missing = [p.name for p in parameters.values() if p.default is p.empty and p.name not in options]
+    missing = missing_parameters(method, options)
     if missing:
         raise ValueError(
             f"{name} needs {' and '.join(missing)}: pass an instance, "
-            f"method={_qualified(method)}({', '.join(f'{m}=...' for m in missing)}), or the name with "
+            f"method={example_of(method, missing)}, or the name with "
             f"options={{{', '.join(f'{m!r}: ...' for m in missing)}}}"
         )
     made: Method = method(**options)
     return made
 
 
-def _qualified(method: type) -> str:
-    """The name of a class as a user writes it."""
+def example_of(method: type, parameters: Iterable[str]) -> str:
+    """How a user writes an instance of a class with some hyper-parameters: ``zt.FGZOHT(eta=...)``."""
     family = family_of(method)
     prefix = {"paper": "zt.", YOUR_OWN: ""}.get(family, "zt.methods.")
-    return prefix + method.__name__
+    return f"{prefix}{method.__name__}({', '.join(f'{name}=...' for name in parameters)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,18 @@ class BadValue(ValueError):
     """The objective returned something other than one finite real number per point."""
 
 
+class Wording(NamedTuple):
+    """How a message about a value begins, and how it says what is allowed."""
+
+    given: str
+    allowed: str = "it must return"
+
+
+RETURNED = Wording("the vectorised function returned")
+TOLD = Wording("tell received", "it takes")
+_PROBLEM = Wording("values(points, components) returned")
+
+
 class Objective:
     """A user's function in any of its forms; the values that it returns are checked.
 
@@ -57,10 +69,20 @@ class Objective:
     n: the number of components; 1 if the function takes no component.
     takes_component: whether the function takes the component i (or the array I) as its second argument.
     vectorized: whether the function takes many points at once: X of shape (B, d), and I of shape (B,).
+    wording: how messages name a vectorised function.
     """
 
-    def __init__(self, function: Callable[..., Any], d: int, n: int, *, takes_component: bool, vectorized: bool):
-        self.function, self.d, self.n = function, d, n
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        d: int,
+        n: int,
+        *,
+        takes_component: bool,
+        vectorized: bool,
+        wording: Wording = RETURNED,
+    ) -> None:
+        self.function, self.d, self.n, self.wording = function, d, n, wording
         self.takes_component, self.vectorized = takes_component, vectorized
         self.finite = True  # whether NaN and infinite values are errors
 
@@ -74,7 +96,7 @@ class Objective:
     def batch(self, points: Array, components: Indices) -> Array:
         """Evaluate f_i(x) for a batch of points (B, d) and components (B,) by one call of a vectorised function."""
         value = self.function(points, components) if self.takes_component else self.function(points)
-        return vector(value, len(points), finite=self.finite)
+        return vector(value, len(points), finite=self.finite, wording=self.wording)
 
 
 def _unmasked(value: Any) -> NDArray[Any]:
@@ -124,34 +146,36 @@ def _all_finite(numbers: Any) -> bool:
     return finite
 
 
-def vector(value: Any, size: int, *, finite: bool = True) -> Array:
-    """Check that a returned value holds one real number per point.
+def vector(value: Any, size: int, *, finite: bool = True, wording: Wording = RETURNED) -> Array:
+    """Check that a value holds one real number per point.
 
     Arguments
     ---------
-    value: what the vectorised function returned.
-    size: the number of points that it was called with.
+    value: what the vectorised function returned, or what a user told.
+    size: the number of points.
     finite: whether NaN and infinite values are refused; True by default.
+    wording: how messages name the source of the value; a vectorised function by default.
 
     Returns
     -------
     The numbers, shape (size,). Raises `BadValue` with the reason if the value is refused.
     """
     if value is None:
-        raise BadValue(f"the function returned None; it must return {size} numbers (is a `return` missing?)")
+        hint = "" if wording is TOLD else " (is a `return` missing?)"
+        raise BadValue(f"{wording.given} None; {wording.allowed} {size} numbers{hint}")
     array = _unmasked(value)
     if array.shape != (size,):
         raise BadValue(
-            f"the vectorised function returned shape {array.shape} for {size} points; it must return "
+            f"{wording.given} shape {array.shape} for {size} points; {wording.allowed} "
             f"shape ({size},), one number per point"
         )
     if array.dtype.kind not in "fiub":
-        raise BadValue(f"the vectorised function returned dtype {array.dtype}; it must return real numbers")
+        raise BadValue(f"{wording.given} dtype {array.dtype}; {wording.allowed} real numbers")
     numbers = array.astype(np.float64)
     if finite and not _all_finite(numbers):
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise BadValue(
-            f"the function returned {float(numbers[row])} for point {row} of the batch; it must return finite numbers"
+            f"{wording.given} {float(numbers[row])} for point {row} of the batch; {wording.allowed} finite numbers"
         )
     return numbers
 
@@ -181,7 +205,7 @@ def wrap(fun: Any, d: int | None, n: int | None, vectorized: bool) -> Objective:
             raise ValueError(f"x0 has length {d}, but the problem has d = {own_d}: pass a start of length {own_d}")
         if n is not None and n != own_n:
             raise ValueError(f"n = {n} was given, but the problem has n = {own_n}: leave n out")
-        return Objective(fun.values, own_d, own_n, takes_component=True, vectorized=True)
+        return Objective(fun.values, own_d, own_n, takes_component=True, vectorized=True, wording=_PROBLEM)
     if d is None:
         raise ValueError(
             "x0 must be the starting point, or the dimension d as a whole number; it can be left out only if fun is a "

@@ -21,7 +21,7 @@ from zerothresh.runs.identity import compare, digest
 from zerothresh.runs.journal import FSYNC_MODES, FailureLine, Journal, ValueLine
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.lock import Lock
-from zerothresh.runs.paths import JOURNAL, PART, SNAPSHOT, numbered, read_plain, sync_folder
+from zerothresh.runs.paths import JOURNAL, PART, SNAPSHOT, numbered, read_plain, run_path, sync_folder
 from zerothresh.runs.sessions import Sessions
 from zerothresh.version import __version__
 
@@ -63,10 +63,7 @@ class Run:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, fsync: str = "batch") -> None:
-        try:
-            self.folder = Path(folder).absolute()  # absolute, because an objective may change the current folder
-        except TypeError:
-            raise RunError(f"run must be the path of a folder, not {folder!r}") from None
+        self.folder = run_path(folder).absolute()  # absolute, because an objective may change the current folder
         self.fsync = check.one_of("fsync", fsync, FSYNC_MODES)
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is not a folder: name a new folder, or the folder of an earlier run")
@@ -146,7 +143,10 @@ class Run:
                     self._broken.append(path)
                     continue
             elif reasons and not (journals and journals[0][0] == 0):
-                raise RunError(f"no snapshot of {self.folder} can be read: {'; '.join(reasons)}")
+                raise RunError(
+                    f"no snapshot of {self.folder} can be read: {'; '.join(reasons)}. Restore one from a copy, or name "
+                    "another folder"
+                )
             begin = 0 if meta is None else int(meta.get("journal_bytes") or 0)
             lines = self._lines_since(number, begin, journals)
             if meta is not None:
@@ -267,9 +267,9 @@ def run_name(identity: dict[str, Any]) -> str:
 
 def stored_seed(folder: str | os.PathLike[str] | None) -> int | None:
     """Return the seed of the run in a folder, or None if it holds no run."""
-    if folder is None or not os.path.lexists(Path(folder) / "run.json"):
+    if folder is None or not os.path.lexists((path := run_path(folder)) / "run.json"):
         return None
-    seed = read_description(Path(folder))["identity"].get("seed")
+    seed = read_description(path)["identity"].get("seed")
     return seed if type(seed) is int and seed >= 0 else None
 
 
@@ -278,9 +278,9 @@ def stored_budget(folder: str | os.PathLike[str] | None) -> int | None:
 
     A continued run with a larger budget needs it, because the method may have planned with the first one.
     """
-    if folder is None or not os.path.lexists(Path(folder) / "run.json"):
+    if folder is None or not os.path.lexists((path := run_path(folder)) / "run.json"):
         return None
-    description = read_description(Path(folder))
+    description = read_description(path)
     first = description.get("first_budget", description["budget"])
     return first if type(first) is int and first > 0 else None
 
@@ -314,7 +314,7 @@ def read_description(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise RunError(f"{folder} is not a run folder, because it has no run.json: name the folder of a run") from None
     except (ValueError, RecursionError):
-        raise RunError(f"{path} is not what a run writes: the folder is refused") from None
+        raise RunError(f"{path} is not what a run writes: restore it from a copy, or name another folder") from None
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror}") from None
     return description

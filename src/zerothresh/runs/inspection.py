@@ -21,7 +21,7 @@ from zerothresh.runs.folder import read_description
 from zerothresh.runs.journal import FailureLine
 from zerothresh.runs.journal import read as read_journal
 from zerothresh.runs.lock import holder_of
-from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered, open_plain
+from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered, open_plain, run_path
 from zerothresh.runs.sessions import Sessions
 from zerothresh.runs.trace_file import reader
 from zerothresh.session.trace import Trace
@@ -63,7 +63,9 @@ class StoredRun:
         point = self.arrays.get("best_x", self.arrays.get("state.theta"))
         d = self.description["identity"].get("d")
         if point is None or point.shape != (d,) or point.dtype != np.float64 or not np.isfinite(point).all():
-            raise RunError(f"the snapshot in {self.folder} has no valid point of d = {d!r:.40} numbers: it is refused")
+            raise RunError(
+                f"the snapshot in {self.folder} has no valid point of d = {d!r:.40} numbers: restore it from a copy"
+            )
         return point
 
     def trace(self) -> Trace:
@@ -81,9 +83,9 @@ class StoredRun:
         except OSError as error:
             raise RunError(f"{path} cannot be read: {error.strerror}") from None
         except (ValueError, OverflowError, IndexError) as error:
-            raise RunError(f"{path} is not what a run writes ({error})") from None
+            raise RunError(f"{path} is not what a run writes ({error}): restore it from a copy") from None
         if found != rows:
-            raise RunError(f"{path} has {found} rows, but the snapshot counts {rows}: the file is damaged")
+            raise RunError(f"{path} has {found} rows, but the snapshot counts {rows}: restore it from a copy")
         return trace
 
 
@@ -114,7 +116,7 @@ class Inspection:
     folder: the path of the run folder.
     state: "new", "running", "ended", or "stopped" or "crashed", which the same command continues.
     holder: the process that writes the folder at present; None if there is none.
-    status: the name of the `zerothresh.Status` of the latest end; None if the run has not ended in order.
+    status: the name of the `zerothresh.Status` of the latest end; None if the run has not ended normally.
     message: the same in a sentence.
     identity: the method, hyper-parameters, estimator, seed, d, n, k and problem of the run.
     budget: the largest number of calls.
@@ -129,7 +131,7 @@ class Inspection:
     support: the non-zero coordinates of the best point at the snapshot; None if there is no snapshot.
     support_changes: the number of changes of the support up to the snapshot.
     sessions: the number of sessions.
-    crashes: the number of sessions that did not end in order.
+    crashes: the number of sessions that did not end normally.
     failures: the number of recorded failures.
     last_failures: the latest of them.
     speed: the calls per second in the latest session; None if it is not known.
@@ -191,7 +193,7 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
 
 def _run_folder(folder: str | os.PathLike[str]) -> Path:
     """Check that a folder is a run folder."""
-    path = Path(folder)
+    path = run_path(folder)
     if not path.exists():
         raise RunError(f"the folder {path} does not exist: name the folder of a run")
     if not path.is_dir():
@@ -223,7 +225,7 @@ def _read_once(folder: Path) -> StoredRun:
             broken.append(str(error))
     journals = [(number, path) for number, path in numbered(folder, JOURNAL) if number >= base]
     if broken and meta is None and not (journals and journals[0][0] == 0):
-        raise RunError(f"no snapshot of {folder} can be read: {'; '.join(broken)}")
+        raise RunError(f"no snapshot of {folder} can be read: {'; '.join(broken)}. Restore one from a copy")
     begin = 0 if meta is None else _count(folder, meta, "journal_bytes", 0)
     values = failed = 0
     for number, path in journals:
@@ -266,12 +268,12 @@ def inspect(folder: str | os.PathLike[str]) -> Inspection:
         raise RunError(f"{path} cannot be read: {error.strerror}") from None
     stored = read_run(path)
     meta, budget = stored.meta or {}, int(stored.description["budget"])
-    state, status, message = _state(holder, lines)
+    failed = _count(path, meta, "failed_calls", 0) + stored.failed
+    calls = _count(path, meta, "nfev", 0) + failed + stored.values
+    state, status, message = _state(holder, lines, calls)
     sessions = sum(line["event"] == "begin" for line in lines)
     ends = sum(one["event"] == "begin" and two["event"] == "end" for one, two in pairwise(lines))
     crashes = sessions - ends - (1 if state == "running" and lines and lines[-1]["event"] == "begin" else 0)
-    failed = _count(path, meta, "failed_calls", 0) + stored.failed
-    calls = _count(path, meta, "nfev", 0) + failed + stored.values
     speed = _speed(path, lines, calls, running=state == "running")
     left = None if not speed or state == "ended" else max(0, budget - calls) / speed
     trace_counts = meta.get("trace") if meta else {}
@@ -318,10 +320,15 @@ def _sessions(folder: Path) -> tuple[str | None, list[dict[str, Any]]]:
     return holder, lines
 
 
-def _state(holder: str | None, lines: list[dict[str, Any]]) -> tuple[str, str | None, str | None]:
-    """Return the state, the status and the message that the lock and the latest line of the sessions imply."""
+def _state(holder: str | None, lines: list[dict[str, Any]], calls: int) -> tuple[str, str | None, str | None]:
+    """Return the state, the status and the message that the lock and the latest line of the sessions imply.
+
+    ``calls`` is the number of calls made: a run without any line that has made calls has lost its sessions.jsonl.
+    """
     if holder is not None:
         return "running", None, None
+    if not lines and calls:
+        return "stopped", None, "sessions.jsonl is missing or damaged, so that it is not known how the run ended"
     if not lines:
         return "new", None, None
     if lines[-1]["event"] == "begin":
@@ -375,7 +382,9 @@ def _count(folder: Path, counts: Any, name: str, default: int) -> int:
     if value is None and name == "journal_bytes":
         return 0
     if type(value) is not int or not 0 <= value < 1 << 53:
-        raise RunError(f"the snapshot in {folder} has {name} = {value!r:.40}, which no run writes: it is refused")
+        raise RunError(
+            f"the snapshot in {folder} has {name} = {value!r:.40}, which no run writes: restore it from a copy"
+        )
     return value
 
 

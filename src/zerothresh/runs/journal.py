@@ -336,5 +336,7 @@ def _parse(path: Path, body: bytes) -> ValueLine | FailureLine:
         if entry["f"] not in (0, 1) or not values.size:
             raise TypeError
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise RunError(f"{path} holds a line that no run writes, so the run is refused: {body[:80]!r}") from None
+        raise RunError(
+            f"{path} holds a line that no run writes ({body[:80]!r}): restore it from a copy, or name another folder"
+        ) from None
     return ValueLine(round_, bool(entry["f"]), start, values)

@@ -19,6 +19,33 @@ PART = re.compile(
 )  # temporary files, which are renamed when they are complete
 
 
+def run_path(folder: object) -> Path:
+    """Check that a value can be the path of a run folder, which need not exist yet.
+
+    Arguments
+    ---------
+    folder: what the user passed as ``run``: a string, or another path.
+
+    Returns
+    -------
+    The path. Raises `RunError` if the value is no path, or if the system cannot look for files in the folder.
+    """
+    text = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise RunError(f"run must be the path of a folder, not {folder!r}")
+    if not text or "\0" in text:
+        why = "it contains a null character" if text else 'the current folder is "."'
+        raise RunError(f"run must be the path of a folder, not {text!r}: {why}")
+    path = Path(text)
+    try:
+        os.lstat(path / "run.json")
+    except (FileNotFoundError, NotADirectoryError):  # a new folder; the callers refuse what is no folder
+        pass
+    except OSError as error:
+        raise RunError(f"the run folder {path} cannot be used ({error.strerror}): name another folder") from None
+    return path
+
+
 def open_plain(path: Path, flags: int) -> int:
     """Open a regular file; links, pipes and devices are refused with `RunError`.
 

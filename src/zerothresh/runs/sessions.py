@@ -11,7 +11,7 @@ from zerothresh.runs import lines
 
 
 class Sessions:
-    """The sessions of a run in ``sessions.jsonl``: one line when a session begins, and one when it ends in order.
+    """The sessions of a run in ``sessions.jsonl``: one line when a session begins, and one when it ends normally.
 
     A session that was killed has no line for its end.
 

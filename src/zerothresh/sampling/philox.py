@@ -240,7 +240,7 @@ class Stream:
     def subset(self, n: int, size: int) -> NDArray[np.int64]:
         """Draw ``size`` different whole numbers out of 0 .. n - 1, in random order."""
         if not 1 <= size <= n:
-            raise ValueError(f"cannot draw {size} different components out of n = {n}: ask for 1 to {n}")
+            raise ValueError(f"cannot draw {size} different components out of n = {n}: take a batch of at most {n}")
         if size == 1:
             return np.array([min(int(self.uniform()[0] * n), n - 1)])
         if 4 * size < n:  # Floyd's algorithm and a random order afterwards: the work does not grow with n

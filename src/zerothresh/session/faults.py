@@ -30,8 +30,7 @@ class Faults:
 
     def __post_init__(self) -> None:
         check.count("retries", self.retries, low=0)
-        if self.backoff != 0:
-            check.positive("backoff", self.backoff, what=" (seconds), or 0")
+        check.not_negative("backoff", self.backoff, what=" (seconds)")
         if self.on_nan == "retry" and self.retries == 0:
             raise ValueError("on_nan='retry' needs retries of at least 1: how often a call may be made again")
         if self.max_time is not None:

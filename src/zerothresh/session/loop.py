@@ -132,7 +132,7 @@ def interrupt(run: RecordedSession, evaluator: Evaluator) -> None:
             elif run.session.open_round is not None:
                 run.deliver(answer.start, answer.values)
     run.session.ledger.lose(evaluator.outstanding)
-    run.finish(Status.INTERRUPTED, "stopped by Ctrl-C; the best point so far is returned", final=False)
+    run.finish(Status.INTERRUPTED, "stopped by Ctrl-C or SIGTERM; the best point so far is returned", final=False)
 
 
 def call_back(run: RecordedSession, callback: Callable[[Any], Any], progress: Any) -> None:

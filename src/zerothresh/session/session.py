@@ -80,16 +80,18 @@ class Session:
 
     @property
     def closing_message(self) -> str:
-        """Why the run ended, and what the method remarked last."""
+        """Why the run ended, and, if it ended well, what the method remarked last."""
         remarks = self.remarks
-        return f"{self.message} ({remarks[-1][1]})" if remarks else self.message
+        ended_well = self.status is not None and self.status.success
+        return f"{self.message} ({remarks[-1][1]})" if remarks and ended_well else self.message
 
     def open(self) -> None:
         """Plan the next round, or end if there is none or if it does not fit into the limits."""
         task, ledger = self.task, self.ledger
         plan = self._next_plan()
         if plan is None:
-            message = f"the method has nothing more to ask after {self.standing.nit} steps"
+            nit = self.standing.nit
+            message = f"the method has nothing more to ask after {nit} step{'' if nit == 1 else 's'}"
             self.finish(Status.CONVERGED, message)
             return
         if plan.calls > ledger.remaining():
@@ -109,8 +111,11 @@ class Session:
         self.open_round = OpenRound(self, plan)
 
     def _reserved(self) -> str:
-        """Return the words on the calls that are kept for the end."""
-        return f" (kept for F at the result: {self.task.reserve})" if self.task.reserve else ""
+        """Return what a message adds about the calls that are reserved for F at the result."""
+        reserve = self.task.reserve
+        if not reserve:
+            return ""
+        return f" ({reserve} {'call is' if reserve == 1 else 'calls are'} reserved for F at the result)"
 
     def _next_plan(self) -> Plan | None:
         """Return the queries of the next round; a round that asks for nothing is answered at once."""

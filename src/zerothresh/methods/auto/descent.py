@@ -302,7 +302,12 @@ class Descent:
             self._discard_gradient()
         if not count:
             return "No restarts were made."
-        return f"Of {count} restarts, the last {failures} found nothing better."
+        if count == 1:
+            return "The only restart found nothing better." if failures else "The only restart found a better point."
+        if not failures:
+            return f"Of {count} restarts, the last one found a better point."
+        last = "the last one" if failures == 1 else f"the last {failures}"
+        return f"Of {count} restarts, {last} found nothing better."
 
     def _first_components(self) -> int:
         """Return how many components to begin with: a few if there are many, fewer if the budget is small."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.external.solvers import SOLVERS, Start, solve
+from zerothresh.methods.external.solvers import SOLVERS, Start, check_algorithm, solve
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
@@ -33,7 +33,7 @@ class Outside(Program):
     Arguments
     ---------
     solver: str, default "scipy". The package: "cma", "scipy", "nlopt", "nevergrad", "pypop7" or "evosax". SciPy is
-        always installed, the others with ``pip install zerothresh[peers]``.
+        always installed, the others with ``pip install -e '.[peers]'``.
     algorithm: str or None, default None. The package's own name of one of its algorithms. None takes "full" (cma,
         which also has "sep"), "Powell" (scipy), "LN_SBPLX" (nlopt), "OnePlusOne" (nevergrad), "SEPCMAES" (pypop7) or
         "SNES" (evosax).
@@ -64,8 +64,10 @@ class Outside(Program):
         if find_spec(self.solver) is None:
             raise ImportError(
                 f"Outside({self.solver!r}) needs the package {self.solver}, which is not installed: "
-                "pip install 'zerothresh[peers]'"
+                "pip install -e '.[peers]' in the folder of zerothresh installs it"
             )
+        if self.algorithm is not None:
+            check_algorithm(self.solver, self.algorithm)
 
     @property
     def label(self) -> str:

@@ -27,7 +27,6 @@ class Start:
 
 def cma(fun: Fun, start: Start, algorithm: str) -> None:
     """Run pycma, with a full covariance matrix ("full") or a diagonal one ("sep")."""
-    check.one_of("algorithm (of cma)", algorithm, ("full", "sep"))
     rng = np.random.default_rng(start.seed)
     options = {
         "verbose": -9,
@@ -116,6 +115,24 @@ SOLVERS: dict[str, tuple[Callable[[Fun, Start, str], None], str]] = {
     "pypop7": (pypop7, "SEPCMAES"),
     "evosax": (evosax, "SNES"),
 }
+
+
+# The methods of scipy.optimize.minimize that need no derivative of the user, in lower case: SciPy ignores the case.
+_SCIPY = ("nelder-mead", "powell", "cg", "bfgs", "l-bfgs-b", "tnc", "cobyla", "cobyqa", "slsqp", "trust-constr")
+
+
+def check_algorithm(solver: str, algorithm: str) -> None:
+    """Raise ValueError if an installed package has no such algorithm, as far as that can be told without running it."""
+    name = f"algorithm (of {solver})"
+    if not isinstance(algorithm, str):
+        raise ValueError(f"{name} must be the name of an algorithm, or None, not {algorithm!r}")
+    if solver == "cma":
+        check.one_of(name, algorithm, ("full", "sep"))
+    elif solver == "scipy" and algorithm.lower() not in _SCIPY:
+        check.one_of(name, algorithm, _SCIPY)
+    elif solver == "nlopt":
+        known = dir(import_module("nlopt"))
+        check.one_of(name, algorithm, [known_name for known_name in known if known_name.startswith(("LN_", "GN_"))])
 
 
 def solve(solver: str, algorithm: str, fun: Fun, start: Start) -> None:
