@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
 from zoo import BY_OTHERS
@@ -12,6 +15,11 @@ from zerothresh.methods.registry import YOUR_OWN, family_of
 # No test fails because the machine is slow or busy.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+# Run folders are synced to the disk, which is most of the time of their tests: keep the tests' folders in memory.
+MEMORY = Path("/dev/shm")
+if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.access(MEMORY, os.W_OK) and MEMORY.is_dir():
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
 
 # Every method meets every problem of the zoo and every kind of estimate, but not each of the 21 pairs of them; a method
 # by other authors meets two problems. All cases are among the slow tests.

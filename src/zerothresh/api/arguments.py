@@ -73,7 +73,7 @@ def make_task(
         raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
     budget = check.count("budget", budget, what=" (calls of the objective)")
     made = make("auto" if method is None else method, options)
-    chosen = estimator is not None
+    given = estimator is not None
     if estimator is None:
         estimator = Estimator()
     if not isinstance(estimator, Estimator):
@@ -83,7 +83,7 @@ def make_task(
     if constraint.plain and k == d:
         warnings.warn(f"k = d = {d}: all coordinates may be non-zero, so nothing is thresholded", stacklevel=4)
     theta0 = _feasible(x0, d, k, constraint)
-    if chosen or not chooses_steps(made):
+    if given or not chooses_steps(made):
         estimator.check_start(theta0)
     number = seed_of(seed)
     task = Task(
@@ -96,7 +96,7 @@ def make_task(
         reserve=0 if monitored else n,
         seed=number,
         key=key_of(number),
-        chosen=chosen,
+        estimator_given=given,
         first_budget=first_budget,
     )
     with np.errstate(all="ignore"):

@@ -37,8 +37,11 @@ class Optimizer:
     >>> opt.result().support
     array([0, 4])
 
-    The arguments are those of `zerothresh.minimize`. With ``run``, a folder, each value that is told is on disk
-    before `tell` returns, and the same arguments open the run again where it stopped.
+    The arguments are those of `zerothresh.minimize`, without the function and what concerns its calls (``fun``,
+    ``vectorized``, ``workers``, ``chunk``, ``retries``, ``backoff``, ``timeout``, ``max_time``, ``callback``,
+    ``progress``). ``fingerprint``, a str, default None, tells the problem of a run folder from another one. With
+    ``run``, a folder, each value that is told is on disk before `tell` returns, and the same arguments open the run
+    again where it stopped. With ``on_nan="worst"``, `tell` takes values that are not finite; otherwise it refuses them.
     """
 
     def __init__(
@@ -153,7 +156,7 @@ class Optimizer:
         change nothing, so that the rest can be told.
         """
         current = self.session.open_round
-        if not isinstance(batch, Batch) or batch.owner is not self.session:
+        if not isinstance(batch, Batch) or batch.owner is not self.session.token:
             raise ValueError("tell takes the batch that this optimiser's ask() gave, and then its values")
         if current is None or batch.round is not current:
             raise ValueError(f"{batch!r} has been told already: call ask() for the next one")

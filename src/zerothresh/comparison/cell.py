@@ -22,7 +22,7 @@ from zerothresh.api.result import Result
 from zerothresh.basics import files
 from zerothresh.objective.forms import Problem
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.method import Method
+from zerothresh.rounds.method import Method, chooses_steps
 from zerothresh.runs import fingerprint
 from zerothresh.runs.identity import plain
 from zerothresh.runs.paths import read_plain
@@ -202,7 +202,6 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
     kept: a file for the outcome; None to keep it only in memory.
     work: a run folder, from which a run that was killed is continued; it is removed at the end.
     """
-    chooses_steps = getattr(cell.method, "chooses_steps", False)
     with np.errstate(all="ignore"):  # a step that is too long overflows, and is reported as divergence
         result = minimize(
             subject.named,
@@ -212,7 +211,7 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
             vectorized=subject.vectorized,
             budget=cell.budget,
             method=cell.method,
-            estimator=None if chooses_steps else cell.estimator,
+            estimator=None if chooses_steps(cell.method) else cell.estimator,
             seed=cell.seed,
             monitor=subject.F,
             bounds=subject.bounds,

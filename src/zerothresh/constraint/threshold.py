@@ -204,7 +204,6 @@ class HardThreshold:
         self.constraint = constraint
         self._project = constraint.project
         self.count = 0  # uses of H_k: the paper's #NHT
-        self.bounded = 0  # uses of `within_bounds`
 
     def __call__(self, v: Array) -> Array:
         self.count += 1
@@ -212,7 +211,6 @@ class HardThreshold:
 
     def within_bounds(self, x: Array) -> Array:
         """Return the nearest point within the bounds, whatever its support: the step of a method without H_k."""
-        self.bounded += 1
         return self.constraint.clip(x)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from zerothresh.basics import check
-from zerothresh.rounds.method import Method
+from zerothresh.rounds.method import Method, own_search
 
 YOUR_OWN = "your own"
 # The families in the order in which they are listed, each with its heading.
@@ -63,7 +63,7 @@ def missing_functions(method: Any) -> list[str]:
 
     A method has ``init``, ``plan`` and ``update``, or one function ``begin``, which starts its search.
     """
-    if callable(getattr(method, "begin", None)):
+    if own_search(method) is not None:
         return []
     return [name for name in ("init", "plan", "update") if not callable(getattr(method, name, None))]
 

@@ -37,7 +37,7 @@ class Answers:
         self._readings: list[tuple[Request, Any]] = []
         self._gradients: tuple[Gradients, GradientReading] | None = None
         requests = self.probes.requests
-        shares = (values,) if len(requests) == 1 else plan.shares(values)
+        shares = (values,) if len(requests) == 1 else plan.split(values)
         for request, share in zip(requests, shares, strict=True):
             reading = request.read(share, plan.frame)
             self._readings.append((request, reading))
@@ -97,7 +97,7 @@ class Answers:
 
     @property
     def components(self) -> Indices:
-        """The components whose gradients were asked for."""
+        """The components whose gradients were asked for; none if the round asked for values only."""
         return self.probes.components
 
     def mean(self, point: int = 0, components: slice | Indices | None = None) -> Array:

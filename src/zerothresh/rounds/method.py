@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from zerothresh.basics.arrays import Array
@@ -12,16 +13,11 @@ from zerothresh.rounds.requests import Probes
 from zerothresh.sampling.philox import Stream
 
 
-class State(Protocol):
-    """What a method knows between two rounds: a frozen dataclass of arrays and numbers."""
-
-    @property
-    def theta(self) -> Array:
-        """The current iterate, (d,)."""
-
-
 class Method(Protocol):
     """A frozen dataclass of hyper-parameters with three pure functions.
+
+    A state is what the method knows between two rounds: a frozen dataclass of arrays, numbers and strings, whose
+    field ``theta`` of shape (d,) is the iterate.
 
     A method whose logic has many phases may instead be one generator function: see `zerothresh.Program`.
     """
@@ -37,6 +33,12 @@ class Method(Protocol):
 
     def update(self, state: Any, answers: Answers, H: HardThreshold) -> Any:
         """Return the next state. ``H`` is the hard thresholding H_k; each use counts as one #NHT."""
+
+
+def own_search(method: Any) -> Callable[[Any], Any] | None:
+    """Return ``begin``, the function of a task by which a method brings a search of its own; None if it has none."""
+    begin = getattr(method, "begin", None)
+    return begin if callable(begin) else None
 
 
 def is_sparse(method: Any) -> bool:

@@ -104,6 +104,6 @@ class Plan:
             begin = end
         raise IndexError(f"row {row} of a round of {self.calls} calls")
 
-    def shares(self, values: Array) -> list[Array]:
+    def split(self, values: Array) -> list[Array]:
         """Cut the values of all rows into those of each request."""
-        return np.split(values, self._ends[:-1])
+        return np.split(values, self._ends[:-1]) if self._ends else []

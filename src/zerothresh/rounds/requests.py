@@ -19,13 +19,15 @@ from zerothresh.rounds.frame import Frame
 from zerothresh.sampling.directions import Block, SparseBlock
 from zerothresh.sampling.jit import kernel
 
+NO_COMPONENTS = np.empty(0, np.int64)
+
 
 class PointValues(NamedTuple):
     """Values of components at one point of a round."""
 
     point: Array  # (d,)
     values: Array  # one per component
-    leads: bool  # whether it is the first point of its request, which is the iterate
+    leads: bool  # whether it is the first point of a request for gradients, which is the iterate
 
 
 class Request(Protocol):
@@ -322,8 +324,9 @@ class Probes:
 
     @property
     def components(self) -> Indices:
-        """The components of the first request."""
-        return self.requests[0].components
+        """The components whose gradients are asked for; none if the round asks for values only."""
+        gradients = self.requests[0] if self.requests else None
+        return gradients.components if isinstance(gradients, Gradients) else NO_COMPONENTS
 
     def calls(self, estimator: Estimator) -> int:
         """Return how many calls of f_i the answers cost."""

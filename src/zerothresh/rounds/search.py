@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import HardThreshold
 from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.method import is_sparse, own_search
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.states import Arrays, flatten, restore
 from zerothresh.rounds.task import Task
@@ -55,7 +56,7 @@ class Search(Protocol):
         """What the method has found and chosen so far."""
 
     def advance(self, answers: Answers, H: HardThreshold) -> Search:
-        """Return the search after a round. This one stays as it was and may be advanced again."""
+        """Return the search after a round. This one can be advanced again, with the same or with other answers."""
 
     def distrust(self) -> None:
         """Take note that values of the last round were invented: F at the incumbent is not known."""
@@ -69,7 +70,7 @@ class Search(Protocol):
 
 def begin(task: Task) -> Search:
     """Return the search of a task before its first round."""
-    own = getattr(task.method, "begin", None)
+    own = own_search(task.method)
     if own is not None:
         search: Search = own(task)
         return search
@@ -79,7 +80,8 @@ def begin(task: Task) -> Search:
 class Stepwise:
     """A method of three functions at work: its state, and the number of the round.
 
-    A step is a round whose ``update`` used H: the anchor of an epoch is not a step.
+    A step is a round whose ``update`` used H: the anchor of an epoch is not a step. A method without the l0
+    constraint need not use H; for it, a step is a round whose ``update`` returned another array for theta.
     """
 
     __slots__ = ("_request", "incumbent", "round", "state", "stepped", "task")
@@ -99,9 +101,10 @@ class Stepwise:
         return self._request
 
     def advance(self, answers: Answers, H: HardThreshold) -> Stepwise:
-        used = H.count + H.bounded
-        state = self.task.method.update(self.state, answers, H)
-        return Stepwise(self.task, state, self.round + 1, H.count + H.bounded > used)
+        method, used = self.task.method, H.count
+        state = method.update(self.state, answers, H)
+        stepped = H.count > used if is_sparse(method) else state.theta is not self.state.theta
+        return Stepwise(self.task, state, self.round + 1, stepped)
 
     def distrust(self) -> None:
         pass  # a method of three functions states no F

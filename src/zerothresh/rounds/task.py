@@ -27,7 +27,7 @@ class Task:
     reserve: int  # calls that are kept for F at the result
     seed: int
     key: int  # of the random numbers, from the seed
-    chosen: bool = True  # whether the user chose the estimator
+    estimator_given: bool = True  # whether the user gave the estimator
     first_budget: int | None = None  # the budget that the run began with, if it has been raised since
     workspace: Workspace = field(default_factory=Workspace, repr=False, compare=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,25 +27,29 @@ class PointPool:
     """
 
     def __init__(self) -> None:
-        self._spare: list[Array] = []
+        self._spare: deque[Array] = deque(maxlen=SPARE)  # its append and pop are safe in any thread
 
     def empty(self, rows: int, d: int) -> Array:
         """Return an uninitialised array of shape (rows, d)."""
         size = rows * d
         if size < LARGE:
             return np.empty((rows, d))
-        memory = next((spare for spare in self._spare if spare.size == size), None)
+        memory = self._spare_of(size)
         if memory is None:
             memory = np.empty(size)
-        else:
-            self._spare = [spare for spare in self._spare if spare is not memory]
         # The base of this array is a memoryview, so every view of it holds the array itself, not the memory.
         lent = np.frombuffer(memory.data, dtype=np.float64)
-        weakref.finalize(lent, self._take_back, memory).atexit = False
+        weakref.finalize(lent, self._spare.append, memory).atexit = False
         return lent.reshape(rows, d)
 
-    def _take_back(self, memory: Array) -> None:
-        self._spare = [*self._spare[-(SPARE - 1) :], memory]
+    def _spare_of(self, size: int) -> Array | None:
+        """Return spare memory of this size, and forget that of other sizes."""
+        try:
+            while (memory := self._spare.pop()).size != size:
+                pass
+        except IndexError:
+            return None
+        return memory
 
 
 class BlockCache:

@@ -86,8 +86,7 @@ class Recorder:
             support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
         except (RunError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"a snapshot in {folder} does not fit this run ({error}): the folder is refused") from None
-        session.standing = standing
-        session.worst, session.final_round = meta["worst"], int(meta["final_round"])
+        session.resume(standing, worst=meta["worst"], final_round=int(meta["final_round"]))
         spent = None if meta["spent"] is None else float(meta["spent"])
         session.ledger.resume(meta["nfev"], meta["failed_calls"], spent)
         session.trace.resume(reader(self._trace.path, size), rows, changes, support)
@@ -228,7 +227,7 @@ class Recorder:
         if not self._changed:
             return
         status = session.status
-        whole = status not in WITHOUT_SNAPSHOT and not session.left_partly
+        whole = status not in WITHOUT_SNAPSHOT and not session.ended_within_round
         try:
             if whole:
                 self._save(session)

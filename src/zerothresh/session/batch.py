@@ -16,7 +16,7 @@ from zerothresh.rounds.plan import Plan
 class OpenRound:
     """A round that waits for its values: its queries, and the values that have arrived so far.
 
-    ``owner`` is the session that opened the round; ``told`` counts the values that have arrived.
+    ``owner`` is the token of the session that opened the round; ``told`` counts the values that have arrived.
     """
 
     def __init__(self, owner: Any, plan: Plan) -> None:
@@ -72,7 +72,7 @@ class Batch:
 
     @property
     def owner(self) -> Any:
-        """The session that asks."""
+        """The token of the session that asks."""
         return self.round.owner
 
     @property

@@ -86,8 +86,9 @@ class Ledger:
 
     def reserved_price(self, *, final: bool = False) -> float:
         """Return what F at the result will cost, as long as it is still to come."""
-        kept = self.prices is not None and self.reserve and not final
-        return float(self.prices.sum()) if kept and self.prices is not None else 0.0
+        if self.prices is None or self.reserve == 0 or final:
+            return 0.0
+        return float(self.prices.sum())
 
     def affords(self, price: float) -> bool:
         """Return whether so much more may be spent."""

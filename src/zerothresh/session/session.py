@@ -57,11 +57,16 @@ class Session:
         self.worst: float | None = None  # the largest value seen, for on_nan="worst"
         self.final_round = -1  # the round before which F at the result was last paid for
         self.is_final = False  # whether the open round asks for F at the result
-        self.left_partly = False  # whether the run ended within a round, some of whose values had come
+        self.ended_within_round = False  # whether the run ended within a round, some of whose values had come
+        self.token = object()  # tells its batches from those of another session
         self.replaying = False  # while values of the past are given back: what was paid for is not judged again
         self.open_round: OpenRound | None = None
         self.support: Indices = np.flatnonzero(task.theta0)  # of the iterate
         self._largest_scale = np.inf if chooses_steps(task.method) else task.estimator.largest_scale(task.d)
+
+    def resume(self, standing: Standing, *, worst: float | None, final_round: int) -> None:
+        """Go on from a snapshot; the ledger and the trace are resumed by themselves."""
+        self.standing, self.worst, self.final_round = standing, worst, final_round
 
     @property
     def done(self) -> bool:
@@ -108,7 +113,7 @@ class Session:
                     f"{ledger.max_cost:g} have been spent{self._reserved()}",
                 )
                 return
-        self.open_round = OpenRound(self, plan)
+        self.open_round = OpenRound(self.token, plan)
 
     def _reserved(self) -> str:
         """Return what a message adds about the calls that are reserved for F at the result."""
@@ -142,10 +147,10 @@ class Session:
     def _complete(self, current: OpenRound) -> bool:
         """Advance the search by a round all of whose values are there, and open the next one."""
         plan, before = current.plan, self.standing
-        values = self._sound(current.values)
+        values = self._replace_bad_values(current.values)
         self.ledger.complete(plan)
         if values is None:
-            self.open_round, self.left_partly = None, True
+            self.open_round, self.ended_within_round = None, True
             message = "no value of the round was finite, and none before it: there is no worst value to take instead"
             self.finish(Status.BAD_VALUE, message, final=False)
             return False
@@ -154,15 +159,16 @@ class Session:
             if not invented:
                 self.standing = with_value(self.task, before, plan.point(0), mean(values))
             self.final_round = before.round
-            self._close()
+            self._leave()
             return False
-        self.open_round = None
         try:
             self.standing = advance(self.task, before, plan, values)
         except Diverged:
+            self.open_round = None
             message = f"step {before.nit + 1} left the floating-point numbers: {self._why_diverged()}"
             self.finish(Status.DIVERGED, message)
             return False
+        self.open_round = None
         if invented:  # they tell nothing of F
             self.standing.search.distrust()
             self.standing = self.standing._replace(
@@ -177,7 +183,7 @@ class Session:
                 self.open()
         return stepped
 
-    def _sound(self, values: Array) -> Array | None:
+    def _replace_bad_values(self, values: Array) -> Array | None:
         """Replace values that are not finite by the worst one seen, if that is wanted; None if there is none."""
         if self.on_nan != "worst":
             return values
@@ -266,20 +272,17 @@ class Session:
             point = self.task.theta0  # the last iterate is far off; the start is known to be sound
         paid = self.final_round == standing.round or (standing.search.states_fun and standing.fun is not None)
         if not final or self.task.reserve == 0 or paid:
-            self._close()
+            self._leave()
             return
         self._leave()
         self.is_final = True
         plan = self.task.plan(Probes.values(at=[point], of=range(self.task.n)), standing.round)
-        self.open_round = OpenRound(self, plan)
+        self.open_round = OpenRound(self.token, plan)
 
     def _leave(self) -> None:
         """Leave the open round; values that it has were paid for, and a run folder keeps them."""
         current = self.open_round
         if current is not None and 0 < current.told < current.plan.calls:
             self.ledger.abandon()
-            self.left_partly = True
+            self.ended_within_round = True
         self.open_round = None
-
-    def _close(self) -> None:
-        self._leave()

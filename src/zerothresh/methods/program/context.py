@@ -46,7 +46,7 @@ class Context:
         self.constraint: Constraint = task.constraint
         self.box: Box | None = task.constraint.box
         self.everything = np.arange(self.n)
-        self.estimator = task.estimator if task.chosen else None
+        self.estimator = task.estimator if task.estimator_given else None
         self.round = self.used = 0
         self.fun: float | None = None  # F at the iterate, in `unit`
         self.distrusted = False  # whether values were invented, as on_nan="worst" does

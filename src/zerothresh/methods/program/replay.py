@@ -59,7 +59,7 @@ class Replayed:
 
     @property
     def request(self) -> Probes | None:
-        return self._here().request
+        return self._standing_here().request
 
     @property
     def incumbent(self) -> Incumbent:
@@ -70,7 +70,7 @@ class Replayed:
         return Incumbent(self.theta, fun, context.random)
 
     def advance(self, answers: Answers, H: HardThreshold) -> Replayed:
-        waiting = self._here()
+        waiting = self._standing_here()
         self._waiting = None  # the generator moves on: this search would be led there again
         try:
             waiting.send(answers, H)
@@ -85,7 +85,7 @@ class Replayed:
         return after
 
     def distrust(self) -> None:
-        self.distrusted = self._here().context.distrusted = True
+        self.distrusted = self._standing_here().context.distrusted = True
 
     def arrays(self) -> Arrays:
         distrusted = np.asarray(self.distrusted)
@@ -104,13 +104,13 @@ class Replayed:
         values, theta, distrusted = (arrays[f"state.{name}"] for name in ("values", "theta", "doubted"))
         return Replayed(self.function, self.task, values, theta, round, bool(distrusted))
 
-    def _here(self) -> _Waiting:
+    def _standing_here(self) -> _Waiting:
         """Return the waiting generator, led to this place again if it has moved on or was never started."""
         if self._waiting is None:
             waiting = _Waiting(self.function, self.task)
             waiting.context.distrusted = self.distrusted
             try:
-                waiting.replay(self.values)
+                waiting.replay(self.values, self.round)
             except Diverged:
                 raise StateError("the values lead the method out of the floating-point numbers") from None
             led, scale = waiting.context.theta, float(np.abs(self.theta).max(initial=0.0))
@@ -156,10 +156,10 @@ class _Waiting:
         except StopIteration:
             self.request = None
 
-    def replay(self, values: Array) -> None:
-        """Go through the rounds of the past."""
+    def replay(self, values: Array, rounds: int) -> None:
+        """Go through the rounds of the past; the last ones may have asked for nothing."""
         done = 0
-        while done < values.size:
+        while done < values.size or self.context.round < rounds:
             if self.request is None:
                 raise StateError("the values do not fit the method's rounds")
             plan = self.task.plan(self.request, self.context.round)
