@@ -9,7 +9,7 @@ READY := .venv/.ready
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
 	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
 
-reproduce: $(READY)  ## all of the paper's ridge experiments: the report in report/all, its verdicts in the README
+reproduce: $(READY)  ## all of the paper's ridge experiments: the report in report/all, its verdicts in docs/reproduction.md
 	$(BIN)/zerothresh reproduce all --out report/all
 	$(BIN)/python scripts/put_verdicts.py report/all/manifest.json
 
@@ -36,7 +36,7 @@ bench: $(READY)  ## the benchmarks, each printing its ratio (queries: a few prob
 	for name in overhead variance journal "queries --quick --no-peers" "theory --quick"; do set -- $$name; file=$$1; shift; \
 	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $$@ || exit 1; done
 
-queries: $(READY)  ## calls until a goal on all problems, with the search for the paper's best settings: an hour or more
+queries: $(READY)  ## count the calls needed to reach each goal on all problems, with the search for the paper's best settings: an hour or more
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python benchmarks/queries.py --plot docs/pictures/data-profiles.png --page docs/queries.md
 
@@ -45,7 +45,7 @@ methods: $(READY)  ## calls of every method on six problems (minutes), and the p
 	cd benchmarks && ../$(BIN)/python methods.py
 	$(BIN)/python scripts/make_methods_page.py
 
-clean:  ## remove what the others made
+clean:  ## remove everything that the other targets create
 	rm -rf .venv report .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 help:  ## this list

@@ -23,7 +23,7 @@ FILES = [
     (1, "api/minimizer.py", "minimize(fun, x0, k, budget=...)", 0, 0),
     (2, "api/arguments.py", "checks them all, makes a Task", 0, 1),
     (3, "api/optimizer.py", "makes the Session and its Ledger", 0, 2),
-    (4, "session/session.py", "opens a round, takes its values", 1, 1),
+    (4, "session/machine.py", "opens a round, takes its values", 1, 1),
     (5, "rounds/search.py", "Search: a method at work", 2, 1),
     (6, "methods/paper/szoht.py", "plan(...) and update(...)", 2, 2),
     (7, "rounds/requests.py", "which points answer a request", 1, 2),

@@ -137,7 +137,12 @@ def test_tables_are_eighty_columns_wide_and_say_what_json_says(box):
     assert shown.exit_code == 0
     assert max(map(len, shown.stdout.splitlines())) <= 80
     text = " ".join(shown.stdout.split())
-    for part in ("In theory", "The gap between theory and practice", "In practice", "Orders of the papers"):
+    for part in (
+        "In theory",
+        "The gap between theory and practice",
+        "In practice",
+        "Calls by the orders of the papers",
+    ):
         assert part in text
     for one in found["theory"]:
         assert one["method"] in text

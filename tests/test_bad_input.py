@@ -159,7 +159,9 @@ def test_k_equal_to_d_is_allowed_and_says_that_nothing_is_thresholded():
 
 
 def test_a_start_denser_than_k_is_thresholded_with_a_warning():
-    with pytest.warns(UserWarning, match="x0 has 6 non-zero coordinates, more than k = 2 allows: only its k largest entries are kept"):
+    with pytest.warns(
+        UserWarning, match="x0 has 6 non-zero coordinates, more than k = 2 allows: only its k largest entries are kept"
+    ):
         result = go(x0=np.arange(1.0, 7.0))
     assert np.count_nonzero(result.x) <= 2
 

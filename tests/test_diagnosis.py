@@ -31,7 +31,9 @@ def diagnosed(f, *, seed=0, x0=None, n=1, budget=10_000, **constraint):
     """Run a diagnosis; returns it, the unit of the context's values, and the points that were asked for."""
     theta, constraint = np.zeros(D) if x0 is None else x0, Constraint(D, 2, **constraint)
     method, key = zt.methods.Auto(), key_of(seed)
-    task = Task(theta, n, method, zt.Estimator(), constraint, budget, reserve=0, seed=seed, key=key, estimator_given=False)
+    task = Task(
+        theta, n, method, zt.Estimator(), constraint, budget, reserve=0, seed=seed, key=key, estimator_given=False
+    )
     context = Context(task)
     asks, points = diagnose(context), []
     with np.errstate(all="ignore"):

@@ -319,7 +319,7 @@ def test_cost_is_a_budget_of_its_own():
     ("options", "words"),
     [
         ({"retries": -1}, "retries must be at least 0"),
-        ({"backoff": -1}, "backoff must be a finite number above 0 .*or 0"),
+        ({"backoff": -1}, r"backoff must be a finite number of at least 0 \(seconds\), not -1"),
         ({"timeout": 0}, "timeout must be a finite number above 0"),
         ({"on_nan": "ignore"}, "on_nan must be one of 'stop', 'worst', 'retry'"),
         ({"max_time": 0}, "max_time must be a finite number above 0"),

@@ -335,3 +335,34 @@ def test_the_result_is_a_scipy_result_that_prints():
     assert isinstance(result, OptimizeResult)
     assert "message: the budget is spent" in repr(result)
     assert "SZOHT(eta=0.05" in repr(result)
+
+
+def test_the_last_remark_is_part_of_the_message_only_if_the_run_ended_well():
+    def stop(progress):
+        raise RuntimeError("no more")
+
+    whole = zt.minimize(lambda x: ((x - 1) ** 2).sum(), 6, 2, budget=200, seed=0)
+    assert whole.success
+    assert whole.message.endswith(f"({whole.remarks[-1][1]})")
+    failed = zt.minimize(lambda x: ((x - 1) ** 2).sum(), 6, 2, budget=200, seed=0, callback=stop)
+    assert failed.status is zt.Status.CALLBACK_FAILED
+    assert failed.remarks
+    assert failed.message == "the callback raised RuntimeError: no more; result.failure has the traceback"
+
+
+@pytest.mark.parametrize(("n", "reserved"), [(None, "1 call is reserved"), (3, "3 calls are reserved")])
+def test_the_message_about_a_spent_budget_says_what_is_reserved(n, reserved):
+    fun = (lambda x: (x**2).sum()) if n is None else (lambda x, i: (x**2).sum())
+    found = zt.minimize(fun, 6, 2, n=n, budget=100, method=zt.FGZOHT(eta=0.1), seed=0)
+    assert f"({reserved} for F at the result)" in found.message
+
+
+def test_a_problem_object_that_returns_a_wrong_shape_is_named_by_its_function():
+    class Wrong:
+        d, n = 6, 3
+
+        def values(self, points, components):
+            return np.zeros(1)
+
+    found = zt.minimize(Wrong(), None, 2, budget=100, method=zt.FGZOHT(eta=0.1), seed=0)
+    assert found.message.startswith("values(points, components) returned shape (1,) for")

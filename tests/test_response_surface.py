@@ -7,8 +7,8 @@ import pytest
 
 import zerothresh as zt
 from zerothresh.methods.auto.response_surface import ResponseSurface
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 
 GOAL = np.array([0.0, 1.0, 0.0, -2.0, 0.0, 0.5])
 

@@ -66,7 +66,7 @@ def test_a_run_is_continued_from_a_round_that_asked_for_nothing(stop, tmp_path):
         if progress.nit == stop:
             raise StopIteration
 
-    arguments = {"budget": 30, "method": Thoughtful(), "seed": 1}
+    arguments = {"budget": 30, "method": Thoughtful(), "seed": 1, "monitor": sphere}
     whole = zt.minimize(sphere, 5, 2, **arguments)
     part = zt.minimize(sphere, 5, 2, **arguments, run=tmp_path / "run", callback=enough)
     assert part.status is zt.Status.CALLBACK

@@ -13,7 +13,7 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.comparison import compare
 from zerothresh.constraint.threshold import hard_threshold
 from zerothresh.methods.paper import FGZOHT, LSVRGSZHT, PMSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT
-from zerothresh.methods.program.program import Program
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.registry import register
 from zerothresh.objective.forms import Problem
 from zerothresh.rounds.estimator import Estimator

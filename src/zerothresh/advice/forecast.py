@@ -162,7 +162,7 @@ def _memory(name: str, asked: Question) -> Forecast:
                 rate = theory.pm_gamma(eta=eta, alpha=a, p=1, n=asked.n, **curve)
                 calls = float(math.ceil(digits(asked.eps) / -math.log(rate)) * (q + 1))
                 found.append(Forecast(name, "n = 1", q, None, s2, None, eta, ends.low, ends.high, calls))
-    return _best(found, name, "there is no eta with gamma < 1, for any q (erratum pm-interval-empty)")
+    return _best(found, name, "there is no eta with gamma < 1, for any q (erratum pm-interval-empty in docs/theory.md)")
 
 
 def _too_few(limit: int, asked: Question) -> str:

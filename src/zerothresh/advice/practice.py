@@ -103,7 +103,7 @@ def of_the_paper(*, n: int, d: int, curvature: Curvature, eps: float) -> Recomme
     rho_minus = max(curvature.rho_minus, _FLATTEST * curvature.whole)
     cost = calls_per_estimate(q, central=curvature.central)
     full = FGZOHT(eta=_round(q / d / curvature.whole))
-    why = "few components, or components that differ much; eta is q/d / rho^+ of F"
+    why = "it suits few components, or components that differ much; eta is q/d / rho^+ of F"
     choices: list[tuple[float, Any, str]] = [(n * cost / (full.eta * rho_minus), full, why)]
     batch = 1
     while batch < n:
@@ -112,7 +112,7 @@ def of_the_paper(*, n: int, d: int, curvature: Curvature, eps: float) -> Recomme
         reduced = VRSZHT(eta=_round(q / d / (_SAFETY * expected)), m=m, batch=batch)
         calls = (n + 2 * m * batch) * cost / (m * reduced.eta * rho_minus)
         why = (
-            f"many similar components; m is n/batch, and eta is q/d / ({_SAFETY} x the expected smoothness of batches "
+            f"it suits many similar components; m is n/batch, and eta is q/d / ({_SAFETY} x the expected smoothness of batches "
             f"of {batch})"
         )
         choices.append((calls, reduced, why))

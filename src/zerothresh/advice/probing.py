@@ -18,8 +18,8 @@ from zerothresh.api.result import Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.objective.forms import wrap
 from zerothresh.theory.curvature import Constants, of_samples
 

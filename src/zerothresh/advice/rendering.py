@@ -29,7 +29,7 @@ def tables(advice: Advice) -> Iterator[RenderableType]:
     yield Text("\nIn theory", style="bold")
     yield _theory(advice)
     if advice.orders:
-        yield Text("\nOrders of the papers, with constants set to 1", style="bold")
+        yield Text("\nCalls by the orders of the papers, with all constants set to 1", style="bold")
         yield _rows({name: number(value) for name, value in advice.orders.items()})
     if advice.apart:
         yield Text("\nThe gap between theory and practice", style="bold")

@@ -20,8 +20,8 @@ from zerothresh.runs import FSYNC_MODES, Run, RunError, stored_budget, stored_se
 from zerothresh.runs.recorder import Recorder
 from zerothresh.session.batch import Batch
 from zerothresh.session.ledger import Ledger
+from zerothresh.session.machine import Session
 from zerothresh.session.recorded import NoRecord, RecordedSession
-from zerothresh.session.session import Session
 from zerothresh.session.status import Status
 from zerothresh.session.trace import Trace
 

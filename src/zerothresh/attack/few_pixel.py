@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from zerothresh.attack.corner_moves import CornerMoves, Grid
 from zerothresh.basics import check
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from zerothresh.api.minimizer import minimize
 from zerothresh.attack.scores import KINDS, BadScores
 from zerothresh.attack.universal_problem import Universal
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.runs.identity import digest
 from zerothresh.session.status import Status
 

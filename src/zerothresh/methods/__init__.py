@@ -9,8 +9,8 @@ from zerothresh.methods.auto import *  # noqa: F403
 from zerothresh.methods.external import *  # noqa: F403
 from zerothresh.methods.literature import *  # noqa: F403
 from zerothresh.methods.paper import *  # noqa: F403
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Context
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import available, make, name_of, register
 from zerothresh.rounds.method import Iterate, Method
 

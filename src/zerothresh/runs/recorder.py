@@ -23,7 +23,7 @@ from zerothresh.runs.folder import Run
 from zerothresh.runs.identity import identity_of
 from zerothresh.runs.journal import FailureLine, ValueLine
 from zerothresh.runs.trace_file import TraceFile, reader
-from zerothresh.session.session import Session
+from zerothresh.session.machine import Session
 from zerothresh.session.status import MonitorFailed, Status
 
 COUNTS = ("nht", "nit")  # of a standing, as whole numbers in a snapshot

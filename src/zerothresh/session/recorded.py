@@ -6,7 +6,7 @@ from typing import Protocol
 
 from zerothresh.basics.arrays import Array
 from zerothresh.evaluate.base import Failure
-from zerothresh.session.session import Session
+from zerothresh.session.machine import Session
 from zerothresh.session.status import MonitorFailed, Status
 
 

@@ -10,8 +10,8 @@ from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.auto.niht import sampled_gradient_niht
 from zerothresh.methods.auto.single_index_model import SingleIndexModel, affordable
 from zerothresh.methods.auto.stochastic_descent import StochasticDescent
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
 
 _STRONG_NOISE = 0.02  # relative to the largest value: above this, single steps cannot be judged

@@ -10,8 +10,8 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -8,8 +8,8 @@ from typing import ClassVar
 from zerothresh.basics import check
 from zerothresh.methods.auto.descent import Descent
 from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
 
 

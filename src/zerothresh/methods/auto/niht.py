@@ -20,8 +20,8 @@ from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
 from zerothresh.methods.auto.significance import significantly_lower
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

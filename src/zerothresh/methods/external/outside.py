@@ -16,8 +16,8 @@ import numpy as np
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.external.solvers import SOLVERS, Start, check_algorithm, solve
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
 
 

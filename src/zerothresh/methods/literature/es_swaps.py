@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from zerothresh.basics import check
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
 
 

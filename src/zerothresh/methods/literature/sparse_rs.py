@@ -9,8 +9,8 @@ import numpy as np
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
-from zerothresh.methods.program.program import Program
 from zerothresh.methods.registry import register
 
 # (share of the budget spent, divisor of alpha from there on), as published for l0 attacks.
