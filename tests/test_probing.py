@@ -48,8 +48,8 @@ def test_a_function_that_fails_while_probed_says_so():
 
 
 def test_a_budget_that_is_too_small_is_refused():
-    for probe in (-3, 1e3):
+    for calls in (-3, 1e3):
         with pytest.raises(ValueError, match=r"probe must be .*\(calls for probing\)"):
-            zt.advise(lambda x: (x**2).sum(), 4, 2, probe=probe)
+            zt.advise(lambda x: (x**2).sum(), 4, 2, probe=calls)
     with pytest.raises(ValueError, match="at least 122 calls"):
         probe(lambda x: 0.0, 9, 2, k_star=1, budget=20)

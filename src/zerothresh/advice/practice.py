@@ -112,8 +112,8 @@ def of_the_paper(*, n: int, d: int, curvature: Curvature, eps: float) -> Recomme
         reduced = VRSZHT(eta=_round(q / d / (_SAFETY * expected)), m=m, batch=batch)
         calls = (n + 2 * m * batch) * cost / (m * reduced.eta * rho_minus)
         why = (
-            f"it suits many similar components; m is n/batch, and eta is q/d / ({_SAFETY} x the expected smoothness of batches "
-            f"of {batch})"
+            f"it suits many similar components; m is n/batch, and eta is q/d / ({_SAFETY} x the expected smoothness of "
+            f"batches of {batch})"
         )
         choices.append((calls, reduced, why))
         batch *= 2
