@@ -369,17 +369,18 @@ def test_a_warning_is_one_line() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child process")
-def test_ctrl_c_writes_the_best_point_and_exits_with_130() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_write_the_best_point_and_exit_with_130(number: signal.Signals) -> None:
     options = ["--dim", "30", "-k", "3", "--budget", "1000000", "--method", "szoht", "--set", "eta=0.1"]
     command = [*COMMAND, "solve", "box:slow", *options, "--out", "r.json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         ledger = Path("queried")
         until(lambda: (ledger.exists() and ledger.stat().st_size > 40) or process.poll() is not None)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "Ctrl-C" in out
+    assert "stopped by Ctrl-C or SIGTERM" in " ".join(out.split())
     written = json.loads(Path("r.json").read_text())
     assert written["status"] == "INTERRUPTED"
     assert 0 < written["nfev"] < 1_000_000

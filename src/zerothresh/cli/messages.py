@@ -35,6 +35,7 @@ _AS_OPTIONS = {
     "on_nan='retry' needs retries": "--on-nan retry needs --retries",
     "on_nan": "--on-nan",
     "probe = ": "--probe is ",
+    "probe must be": "--probe must be",
 }
 
 

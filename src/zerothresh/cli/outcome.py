@@ -118,9 +118,10 @@ def show(
 
 def reason(result: Result) -> str:
     """Return why the run stopped, as the command says it; the objective's own message stays as it is."""
+    message: str = result.message
     if result.status.name == "FAILED":
-        return result.message.replace("; result.failure has the traceback", "; its traceback is above")
-    return as_options(result.message)
+        return message.replace("; result.failure has the traceback", "; its traceback is above")
+    return as_options(message)
 
 
 def _sparse(x: Any) -> dict[str, list[Any]]:

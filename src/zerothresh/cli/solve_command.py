@@ -125,11 +125,12 @@ def _announce(run: Path, budget: int) -> None:
     """Print what the folder holds; one that cannot be used, or that belongs to another run, is refused later."""
     from zerothresh.runs import RunError
     from zerothresh.runs.inspection import inspect
+    from zerothresh.runs.paths import run_path
 
-    if not os.path.exists(run / "run.json"):
-        typer.echo(f"zerothresh: starting a new run in {run}", err=True)
-        return
     try:
+        if not os.path.exists(run_path(run) / "run.json"):
+            typer.echo(f"zerothresh: starting a new run in {run}", err=True)
+            return
         found = inspect(run)
     except RunError:
         return

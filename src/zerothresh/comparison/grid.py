@@ -61,8 +61,8 @@ def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, 
         raise ValueError("there are no methods to compare: name some, such as ['szoht', 'vr-szht']")
     for name in points:
         if not any(name in used for _, used in own.values()):
-            known = {parameter for method, _ in own.values() for parameter in _parameters(method)}
-            near = difflib.get_close_matches(name, sorted(known)) if isinstance(name, str) else []
+            all_known = {parameter for method, _ in own.values() for parameter in _parameters(method)}
+            near = difflib.get_close_matches(name, sorted(all_known)) if isinstance(name, str) else []
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise ValueError(f"grid has {name!r}, which is a hyper-parameter of none of {', '.join(own)}{hint}")
     return {label: _all(method, used) for label, (method, used) in own.items()}
