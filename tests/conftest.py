@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# One thread of linear algebra per process: with the threads of several processes on two cores, each waits for the others.
+for library in ("OPENBLAS", "MKL", "OMP"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 from zoo import BY_OTHERS
