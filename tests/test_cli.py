@@ -369,10 +369,14 @@ def test_a_warning_is_one_line() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child process")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_and_sigterm_write_the_best_point_and_exit_with_130(number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "background"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)]
+)
+def test_ctrl_c_and_sigterm_write_the_best_point_and_exit_with_130(number: signal.Signals, background: bool) -> None:
     options = ["--dim", "30", "-k", "3", "--budget", "1000000", "--method", "szoht", "--set", "eta=0.1"]
     command = [*COMMAND, "solve", "box:slow", *options, "--out", "r.json"]
+    if background:  # a shell that is not interactive lets its background jobs ignore SIGINT
+        command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         ledger = Path("queried")
         until(lambda: (ledger.exists() and ledger.stat().st_size > 40) or process.poll() is not None)

@@ -83,9 +83,8 @@ def solve(
                 _announce(run, budget)
             home = Path.cwd()  # the function may change the current folder, but the files belong here
             begun = time.perf_counter()
-            signal.signal(
-                signal.SIGTERM, signal.getsignal(signal.SIGINT)
-            )  # SIGTERM ends the run in the same way as Ctrl-C
+            # SIGTERM ends the run like Ctrl-C, also where SIGINT is ignored, as in a job that a script started with &.
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
             result = minimize(
                 fun,
                 start,
