@@ -30,6 +30,7 @@ COUNTS = ("nht", "nit")  # of a standing, as whole numbers in a snapshot
 NUMBERS = ("fun", "best_fun", "recent")  # of a standing, as numbers or null
 LARGEST_COUNT = 1 << 53  # beyond it a whole number in JSON may have been rounded
 LARGEST_TRIAL = 1 << 24  # calls of a round that is still tried out with zeros
+REFUSED = "the folder is refused; restore it from a copy, or name another one"
 WITHOUT_SNAPSHOT = (Status.INTERRUPTED, Status.DIVERGED, Status.DISK)  # ends that are not between two rounds
 
 
@@ -85,7 +86,7 @@ class Recorder:
             self._trace.cut(rows, size)
             support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
         except (RunError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"a snapshot in {folder} does not fit this run ({error}): the folder is refused") from None
+            raise RunError(f"a snapshot in {folder} does not fit this run ({error}): {REFUSED}") from None
         session.resume(standing, worst=meta["worst"], final_round=int(meta["final_round"]))
         spent = None if meta["spent"] is None else float(meta["spent"])
         session.ledger.resume(meta["nfev"], meta["failed_calls"], spent)
@@ -116,7 +117,7 @@ class Recorder:
                 continue
             if isinstance(line, FailureLine):
                 if line.component >= session.task.n:
-                    raise RunError(f"the journal in {self._run.folder} names component {line.component}: it is refused")
+                    raise RunError(f"the journal in {self._run.folder} names component {line.component}: {REFUSED}")
                 session.ledger.fail(line.component, line.calls)
             else:
                 self._replay(session, line)
@@ -135,7 +136,7 @@ class Recorder:
             for component in np.arange(line.start, line.start + line.values.size) % session.task.n:
                 session.ledger.fail(int(component), 1)
             return
-        wrong = RunError(f"the journal in {self._run.folder} does not fit the run at round {line.round}: it is refused")
+        wrong = RunError(f"the journal in {self._run.folder} does not fit the run at round {line.round}: {REFUSED}")
         if current is None or line.round != current.plan.round or line.final != session.is_final:
             raise wrong
         rows = np.arange(line.start, line.start + line.values.size)
