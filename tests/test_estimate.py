@@ -289,3 +289,15 @@ def test_the_last_iterate_starts_the_next_epoch_by_default(method):
             assert standing.search.state.outgoing is standing.search.state.theta
         plan = opt.task.plan(standing.search.request, standing.round)
         standing = advance(opt.task, standing, plan, RIDGE.values(plan.points(), plan.components))
+
+
+@pytest.mark.parametrize(
+    ("name", "request_"), [("coefficients", "gradients"), ("values", "values"), ("moved", "around"), ("paired", "each")]
+)
+def test_what_was_not_asked_for_is_refused_with_the_request_that_asks_for_it(name, request_):
+    asked = Probes.values([np.zeros(3)], [0]) if name != "values" else Probes.each(np.zeros((1, 3)), [0])
+    answers = Answers(Plan(asked, zt.Estimator(), 3, key=1, round=0), np.zeros(1))
+    with pytest.raises(AttributeError, match=rf"did not ask for Probes.{request_}\(...\)"):
+        getattr(answers, name)
+    with pytest.raises(AttributeError, match="no attribute 'gradient'"):
+        answers.gradient

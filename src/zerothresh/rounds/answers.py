@@ -11,7 +11,14 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.rounds.memory import Memory
 from zerothresh.rounds.plan import Plan
-from zerothresh.rounds.requests import Around, Each, GradientReading, Gradients, PointValues, Probes, Request, Values
+from zerothresh.rounds.requests import Around, Each, Gradients, PointValues, Probes, Request, Values
+
+
+# The request that an attribute of `Answers` answers.
+ASKED_BY = {
+    **dict.fromkeys(("_gradients", "at_points", "coefficients"), "gradients"),
+    **{"values": "values", "moved": "around", "paired": "each"},
+}
 
 
 class Answers:
@@ -27,7 +34,13 @@ class Answers:
     values: float64 array (calls,), the value of each row of the plan.
     """
 
-    __slots__ = ("_gradients", "_readings", "notes", "plan", "probes", "raw")
+    __slots__ = ("_gradients", "_readings", "at_points", "coefficients", "notes", "plan", "probes", "raw")
+
+    at_points: Array | None
+    """The values f_i(theta) inside the estimates, (points, components); None with central differences."""
+
+    coefficients: Array
+    """The coefficients c of the estimates sum_l c_l u_l, (points, components, q)."""
 
     def __init__(self, plan: Plan, values: Array) -> None:
         self.plan = plan
@@ -35,21 +48,28 @@ class Answers:
         self.probes: Probes = plan.probes
         self.notes: Mapping[str, Any] = plan.probes.notes
         self._readings: list[tuple[Request, Any]] = []
-        self._gradients: tuple[Gradients, GradientReading] | None = None
         requests = self.probes.requests
         shares = (values,) if len(requests) == 1 else plan.split(values)
         for request, share in zip(requests, shares, strict=True):
             reading = request.read(share, plan.frame)
             self._readings.append((request, reading))
             if type(request) is Gradients:
-                self._gradients = request, reading
+                self._gradients = request
+                self.at_points, self.coefficients = reading
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain why an attribute is missing: nothing of its kind was asked for."""
+        request = ASKED_BY.get(name)
+        if request is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(f"this round has no {name}: the method's plan did not ask for Probes.{request}(...)")
 
     def _reading(self, kind: type) -> Any:
         """Return what the request of a kind has read."""
         for request, reading in self._readings:
             if type(request) is kind:
                 return reading
-        raise AttributeError(f"this round asked for no {kind.__name__.lower()}: see the method's `plan`")
+        raise AttributeError
 
     def point_values(self) -> list[PointValues]:
         """Return the points of the round at which values of components are known, with these values."""
@@ -81,21 +101,6 @@ class Answers:
     # Gradients.
 
     @property
-    def gradients(self) -> GradientReading:
-        """The estimates that `Probes.gradients` asked for."""
-        return self._asked_gradients()[1]
-
-    @property
-    def at_points(self) -> Array | None:
-        """The values f_i(theta) inside the estimates, (points, components); None with central differences."""
-        return self.gradients.at_points
-
-    @property
-    def coefficients(self) -> Array:
-        """The coefficients c of the estimates sum_l c_l u_l, (points, components, q)."""
-        return self._asked_gradients()[1].coefficients
-
-    @property
     def components(self) -> Indices:
         """The components whose gradients were asked for; none if the round asked for values only."""
         return self.probes.components
@@ -112,12 +117,7 @@ class Answers:
         return self._mean(coefficients[point] - coefficients[other], point, None)
 
     def _tag(self, point: int, place: int) -> int:
-        return self._asked_gradients()[0].tag(point, place, self.plan.frame.estimator)
-
-    def _asked_gradients(self) -> tuple[Gradients, GradientReading]:
-        if self._gradients is None:
-            raise AttributeError("this round asked for no gradients: see the method's `plan`")
-        return self._gradients
+        return self._gradients.tag(point, place, self.plan.frame.estimator)
 
     def _mean(self, coefficients: Array, point: int, components: slice | Indices | None) -> Array:
         """Return the mean over rows c of sum_l c_l u_l, with the directions of each component at a point."""

@@ -156,10 +156,13 @@ class Gradients:
         return GradientReading(None, (plus - minus) * (0.5 * scale))
 
     def point_values(self, reading: GradientReading) -> list[PointValues]:
-        if reading.at_points is None:
+        seen = reading.at_points
+        if seen is None:
             return []
-        rows = enumerate(zip(self.points, reading.at_points, strict=True))
-        return [PointValues(point, row, place == 0) for place, (point, row) in rows]
+        out = [PointValues(self.points[0], seen[0], True)]
+        if len(self.points) > 1:
+            out += [PointValues(point, row, False) for point, row in zip(self.points[1:], seen[1:], strict=True)]
+        return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -147,7 +147,7 @@ class Session:
     def _complete(self, current: OpenRound) -> bool:
         """Advance the search by a round all of whose values are there, and open the next one."""
         plan, before = current.plan, self.standing
-        values = self._replace_bad_values(current.values)
+        values = self._replace_bad_values(current.values) if self.on_nan == "worst" else current.values
         self.ledger.complete(plan)
         if values is None:
             self.open_round, self.ended_within_round = None, True
@@ -184,9 +184,7 @@ class Session:
         return stepped
 
     def _replace_bad_values(self, values: Array) -> Array | None:
-        """Replace values that are not finite by the worst one seen, if that is wanted; None if there is none."""
-        if self.on_nan != "worst":
-            return values
+        """Replace values that are not finite by the worst one seen so far; None if none has been finite yet."""
         finite = np.isfinite(values)
         if finite.any():
             largest = float(values[finite].max())
