@@ -13,11 +13,12 @@ from zerothresh.rounds.memory import Memory
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.requests import Around, Each, Gradients, PointValues, Probes, Request, Values
 
-
 # The request that an attribute of `Answers` answers.
 ASKED_BY = {
     **dict.fromkeys(("_gradients", "at_points", "coefficients"), "gradients"),
-    **{"values": "values", "moved": "around", "paired": "each"},
+    "values": "values",
+    "moved": "around",
+    "paired": "each",
 }
 
 
