@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 # One thread of linear algebra per process: with the threads of several processes on two cores, each waits for the others.
@@ -24,6 +25,10 @@ settings.load_profile("any machine")
 MEMORY = Path("/dev/shm")
 if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.access(MEMORY, os.W_OK) and MEMORY.is_dir():
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
+
+# A shell that starts the tests in the background makes them ignore Ctrl-C, and processes that they start would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Every method meets every problem of the zoo and every kind of estimate, but not each of the 21 pairs of them; a method
 # by other authors meets two problems. All cases are among the slow tests.
