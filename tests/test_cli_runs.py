@@ -166,7 +166,8 @@ def test_retries_timeout_and_nan_reach_the_engine() -> None:
     run(*RUN, "--timeout", "1e-4", code=1)
     Path("pause").unlink()
     told = shown()
-    assert (told["failures"], told["failed_calls"], told["status"]) == (second + 1, second + 1, "FAILED")
+    assert (told["failures"], told["status"]) == (second + 1, "FAILED")
+    assert told["failed_calls"] in (second, second + 1)  # a call that no thread began within the timeout costs nothing
     assert [fault["error"].split(":")[0] for fault in told["last_failures"]][-2:] == ["BadValue", "TimeoutError"]
     assert run(*RUN, "--on-nan", "worst", "--fsync", "value").exit_code == 0
 
