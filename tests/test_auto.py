@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 from zoo import Absolute, zoo
 
 import zerothresh as zt
@@ -264,7 +265,7 @@ def quadratic(x):
 
 def solve(fun, *, budget=2000, seed=0, **options):
     """Minimise with a time limit, which stops a program that loops without asking."""
-    result = zt.minimize(fun, 10, 2, budget=budget, seed=seed, max_time=60, **options)
+    result = zt.minimize(fun, 10, 2, budget=budget, seed=seed, max_time=PATIENCE, **options)
     assert result.status is not zt.Status.TIME
     return result
 
@@ -427,7 +428,7 @@ def test_constraints_hold_at_every_iterate_and_bounds_at_every_query(method, lim
         asked.clear()
         iterates = []
         result = zt.minimize(
-            fun, 8, 2, n=n, budget=budget, method=method, seed=1, max_time=60, callback=lambda state, iterates=iterates: iterates.append(state.x), **limits
+            fun, 8, 2, n=n, budget=budget, method=method, seed=1, max_time=PATIENCE, callback=lambda state, iterates=iterates: iterates.append(state.x), **limits
         )  # fmt: skip
         assert result.status in ENDED
         assert result.nfev == len(asked) <= budget

@@ -135,7 +135,7 @@ def test_a_call_that_hangs_is_given_up_and_made_again(workers):
     assert np.array_equal(result.x, plain.x)
     assert result.nfev == flaky.calls >= plain.nfev + 2  # more if the machine is so busy that another call took as long
     assert stopped.status is zt.Status.FAILED
-    assert "TimeoutError: the call took longer than timeout = 0.5 s" in stopped.message
+    assert "TimeoutError: " in stopped.message  # it took longer than 0.5 s, or no thread was free for so long
 
 
 def test_nan_stops_or_is_made_again_or_counts_as_the_worst():
