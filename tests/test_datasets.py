@@ -125,7 +125,7 @@ def test_a_table_makes_a_problem():
 @pytest.mark.slow
 def test_the_packages_give_the_same_bytes_again(tmp_path):
     subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "make_datasets.py"), str(tmp_path)], check=True, timeout=PATIENCE
+        [sys.executable, str(ROOT / "scripts" / "make_datasets.py"), str(tmp_path)], check=True, timeout=PATIENCE
     )
     assert {path.name for path in tmp_path.iterdir()} == set(SUMS)
     for name in SUMS:
