@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zerothresh.attack.images import ImageStack
 from zerothresh.attack.universal_attack import Attacked
+from zerothresh.basics.foreign_text import printable
 
 Picture = NDArray[Any]
 _GREY = "#5a6475"
@@ -128,7 +129,8 @@ def draw(rows: Sequence[PictureRow], heads: Sequence[str] = ()) -> Any:
             bold, grey = row.bold[column - 1], row.grey[column - 1]
             style: Any = {"fontweight": "bold", "color": "#b3261e"} if bold else {"color": _GREY if grey else "black"}
             caption = f"({row.captions[column - 1]})" if grey else row.captions[column - 1]
-            axis.set_xlabel(caption, fontsize=8.5, labelpad=2, **style)
+            # A name of a class may come from anybody's file: no control characters, and $...$ is no formula.
+            axis.set_xlabel(printable(caption), fontsize=8.5, labelpad=2, parse_math=False, **style)
             if line == 0 and heads:
                 axis.set_title(heads[column - 1], fontsize=8, color=_GREY, pad=3)
     return figure

@@ -7,6 +7,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from zerothresh.basics.foreign_text import printable
 from zerothresh.reports.figures import Drawn
 from zerothresh.reports.tables import ReportTable
 from zerothresh.reports.verdict import DEPENDS, FAILS, HOLDS, UNDECIDED, Verdict
@@ -61,24 +62,29 @@ def render_page(
         *((section.name, section.title) for section in sections),
         ("how", "Methods"),
     ]
-    body = ["<nav>" + " ".join(f'<a href="#{name}">{html.escape(text)}</a>' for name, text in links) + "</nav>"]
-    body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in lead]
+    body = ["<nav>" + " ".join(f'<a href="#{_escaped(name)}">{_escaped(text)}</a>' for name, text in links) + "</nav>"]
+    body += [f"<p>{_escaped(paragraph)}</p>" for paragraph in lead]
     if verdicts:
         body.append('<h2 id="verdicts">Verdicts</h2>')
         body += [_verdict(verdict, figure) for verdict, figure in verdicts]
     if cases is not None:
         body.append(_table(cases, {}))
     for section in sections:
-        body.append(f'<h2 id="{section.name}">{html.escape(section.title)}</h2>')
-        body += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.paragraphs]
+        body.append(f'<h2 id="{_escaped(section.name)}">{_escaped(section.title)}</h2>')
+        body += [f"<p>{_escaped(paragraph)}</p>" for paragraph in section.paragraphs]
         body += [_figure(figure) for figure in section.figures]
         body += [_table(table, section.colours) for table in section.tables if table.rows]
     body.append('<h2 id="how">How it was computed</h2>\n<ul>')
-    body += [f"<li>{html.escape(note)}</li>" for note in notes]
+    body += [f"<li>{_escaped(note)}</li>" for note in notes]
     body.append("</ul>")
-    named = ", ".join(f'<a href="{html.escape(name)}">{html.escape(name)}</a>' for name in files)
-    footer = f"In this folder: {named}.<br>Computed with {html.escape(versions)}."
-    return _PAGE.format(title=html.escape(title), body="\n".join(body), footer=footer)
+    named = ", ".join(f'<a href="{_escaped(name)}">{_escaped(name)}</a>' for name in files)
+    footer = f"In this folder: {named}.<br>Computed with {_escaped(versions)}."
+    return _PAGE.format(title=_escaped(title), body="\n".join(body), footer=footer)
+
+
+def _escaped(text: str) -> str:
+    """Return text that a browser shows as it is, in an element or in the value of an attribute."""
+    return html.escape(printable(text))
 
 
 _SIGNS = {HOLDS: "good", DEPENDS: "mixed", FAILS: "bad", UNDECIDED: "open"}
@@ -87,10 +93,10 @@ _SIGNS = {HOLDS: "good", DEPENDS: "mixed", FAILS: "bad", UNDECIDED: "open"}
 def _verdict(verdict: Verdict, figure: Drawn) -> str:
     """Return a verdict with its evidence, and its figure to unfold."""
     return (
-        f'<div class="verdict {_SIGNS[verdict.outcome]}"><p><strong>{html.escape(verdict.claim)}</strong> '
-        f'<span class="outcome">{verdict.outcome}</span></p>'
-        f'<p class="soft">{html.escape(verdict.source)} · {html.escape(verdict.tally)}</p>'
-        f"<p>{html.escape(verdict.evidence)}</p>"
+        f'<div class="verdict {_SIGNS[verdict.outcome]}"><p><strong>{_escaped(verdict.claim)}</strong> '
+        f'<span class="outcome">{_escaped(verdict.outcome)}</span></p>'
+        f'<p class="soft">{_escaped(verdict.source)} · {_escaped(verdict.tally)}</p>'
+        f"<p>{_escaped(verdict.evidence)}</p>"
         f"<details><summary>All cases</summary>{_figure(figure)}</details></div>"
     )
 
@@ -99,29 +105,30 @@ def _table(table: ReportTable, colours: Mapping[str, str]) -> str:
     """Return a table with links to its files."""
 
     def cell(text: str) -> str:
-        chip = f'<span class="chip" style="background:{colours[text]}"></span>' if text in colours else ""
-        return f"<td>{chip}{html.escape(text)}</td>"
+        chip = f'<span class="chip" style="background:{_escaped(colours[text])}"></span>' if text in colours else ""
+        return f"<td>{chip}{_escaped(text)}</td>"
 
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in table.header)
+    name = _escaped(table.name)
+    head = "".join(f'<th scope="col">{_escaped(name)}</th>' for name in table.header)
     rows = "\n".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in table.rows)
     inner = (
         f'<div class="wide" tabindex="0"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
         "</table></div>"
-        f'<p class="soft">{html.escape(table.note)} <a href="{table.name}.csv">CSV</a>, '
-        f'<a href="{table.name}.tex">LaTeX</a></p>'
+        f'<p class="soft">{_escaped(table.note)} <a href="{name}.csv">CSV</a>, '
+        f'<a href="{name}.tex">LaTeX</a></p>'
     )
-    title = html.escape(table.title)
+    title = _escaped(table.title)
     return f"<details><summary>{title}</summary>{inner}</details>" if table.folded else f"<h3>{title}</h3>\n{inner}"
 
 
 def _figure(figure: Drawn) -> str:
     """Return a figure, embedded in the page, with links to its files."""
     source = base64.b64encode(figure.svg).decode()
-    name, kind = html.escape(figure.name), "wide columns" if figure.wide else "wide"
-    image = f'<img src="data:image/svg+xml;base64,{source}" alt="{html.escape(figure.alt)}">'
+    name, kind = _escaped(figure.name), "wide columns" if figure.wide else "wide"
+    image = f'<img src="data:image/svg+xml;base64,{source}" alt="{_escaped(figure.alt)}">'
     return (
         f'<figure id="figure-{name}"><div class="{kind}" tabindex="0">{image}</div>'
-        f"<figcaption><strong>{html.escape(figure.title)}.</strong> {html.escape(figure.caption)} "
+        f"<figcaption><strong>{_escaped(figure.title)}.</strong> {_escaped(figure.caption)} "
         f'<a href="{name}.png">PNG</a>, <a href="{name}.pdf">PDF</a></figcaption></figure>'
     )
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from zerothresh.basics.foreign_text import printable
 from zerothresh.comparison.summary import Estimate
+from zerothresh.reports.latex import latex_text
 from zerothresh.reports.verdict import Verdict
 
 
@@ -41,26 +43,17 @@ class ReportTable:
         """Return the data as comma-separated values."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.data_header)
-        writer.writerows(self.data)
+        for row in (self.data_header, *self.data):
+            writer.writerow([printable(cell) if isinstance(cell, str) else cell for cell in row])
         return out.getvalue()
 
     def latex(self) -> str:
         """Return the table as it is shown on the page, for the LaTeX package booktabs."""
         lines = [r"\begin{tabular}{" + "l" * len(self.header) + "}", r"\toprule"]
-        lines.append(" & ".join(map(_latex, self.header)) + r" \\")
+        lines.append(" & ".join(map(latex_text, self.header)) + r" \\")
         lines.append(r"\midrule")
-        lines += [" & ".join(map(_latex, row)) + r" \\" for row in self.rows]
+        lines += [" & ".join(map(latex_text, row)) + r" \\" for row in self.rows]
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-_LETTERS = {"η": r"$\eta$", "±": r"$\pm$", "∞": r"$\infty$", "λ": r"$\lambda$", "μ": r"$\mu$", "θ": r"$\theta$"}
-_SIGNS = {c: f"\\{c}" for c in "#%&_${}"} | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
-
-
-def _latex(text: str) -> str:
-    """Escape text for LaTeX."""
-    return "".join((_LETTERS | _SIGNS).get(c, c) for c in text)
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> ReportTable:
