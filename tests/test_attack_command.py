@@ -47,7 +47,7 @@ def test_the_command_refuses_what_cannot_be_attacked(birds, tmp_path):
     (tmp_path / "full" / "file").write_text("mine")
     for words, said in [
         (["--model", NET], "--model and --images go together"),
-        (["--model", NET, "--images", tmp_path / "nowhere.npz"], "there is no file"),
+        (["--model", NET, "--images", tmp_path / "nowhere.npz"], "nowhere.npz does not exist"),
         (["--model", NET, "--images", tmp_path / "text.npz"], "is not an .npz file of plain arrays"),
         (
             ["--model", NET, "--images", tmp_path / "unlabelled.npz"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,12 @@ class OnnxNet:
         try:
             self.session = onnxruntime.InferenceSession(str(self.path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own, from a module without a public name
-            reason = str(error).splitlines()[0]
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ValueError(f"{self.path} is not a net that onnxruntime can read: {reason}") from None
-        self.input = self.session.get_inputs()[0]
+        inputs = self.session.get_inputs()
+        if len(inputs) != 1:
+            raise ValueError(f"{self.path} takes {len(inputs)} inputs; a classifier takes one, a batch of images")
+        self.input = inputs[0]
         self.dtype = {"tensor(float)": np.float32, "tensor(double)": np.float64}.get(self.input.type)
 
     def __call__(self, images: Images) -> Any:
@@ -62,29 +65,44 @@ def from_onnx(path: Path, *, threads: int = 1) -> Classifier:
     The metadata of the file may declare what the net itself does not: ``bounds`` ("-0.5 0.5"), ``scores`` and
     ``classes`` ("cat,dog").
     """
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}")
+    try:
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}: name the ONNX file of a net")
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror}): name the ONNX file of a net") from None
     net = OnnxNet(path, threads)
-    inputs = net.session.get_inputs()
-    if len(inputs) > 1:
-        raise ValueError(f"{path} takes {len(inputs)} inputs; a classifier takes one, a batch of images")
     if net.dtype is None:
         raise ValueError(f"{path} takes {net.input.type}; a classifier takes float or double")
+    if len(net.input.shape) < 2:
+        raise ValueError(f"{path} takes an array of shape {net.input.shape}; a classifier takes a batch of images")
     count, *sizes = net.input.shape
     shape = tuple(sizes) if all(isinstance(size, int) for size in sizes) else None
     metadata = net.session.get_modelmeta().custom_metadata_map
-    bounds = tuple(float(word) for word in metadata["bounds"].split()) if "bounds" in metadata else None
-    return Classifier(
-        net,
-        bounds=None if bounds is None else (bounds[0], bounds[1]),
-        shape=shape,
-        layout=layout_of(shape) if shape is not None else _layout_by_channels(sizes),
-        scores=metadata.get("scores"),
-        classes=tuple(metadata["classes"].split(",")) if "classes" in metadata else None,
-        name=path.name,
-        mark=hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest(),
-        batch=count if isinstance(count, int) else 256,
-    )
+    try:
+        return Classifier(
+            net,
+            bounds=_bounds_in(metadata),
+            shape=shape,
+            layout=layout_of(shape) if shape is not None else _layout_by_channels(sizes),
+            scores=metadata.get("scores"),
+            classes=tuple(metadata["classes"].split(",")) if "classes" in metadata else None,
+            name=path.name,
+            mark=hashlib.blake2b(content, digest_size=8).hexdigest(),
+            batch=count if isinstance(count, int) else 256,
+        )
+    except ValueError as error:
+        raise ValueError(f"{path} says of itself what cannot be: {error}") from None
+
+
+def _bounds_in(metadata: Mapping[str, str]) -> Any:
+    """The value range that the metadata of an ONNX file declare, as numbers; None if they declare none."""
+    if "bounds" not in metadata:
+        return None
+    try:
+        return tuple(float(word) for word in metadata["bounds"].split())
+    except ValueError:
+        return metadata["bounds"]  # which is no value range, and is refused as one
 
 
 def from_torch(module: Any, *, bounds: tuple[float, float] | None = None) -> Classifier:

@@ -75,9 +75,9 @@ class ZeroThreshAttack(Base):  # type: ignore[misc]  # ART has no types
         -------
         The attacked images, in the layout, value range and dtype of ``x``.
         """
-        predicted = np.argmax(self.estimator.predict(x), axis=1) if y is None or self.targeted else None
         if self.targeted and y is None:
             raise ValueError("a targeted attack needs y, the classes that the images should be taken for")
+        predicted = np.argmax(self.estimator.predict(x), axis=1) if y is None or self.targeted else None
         given = None if y is None else np.asarray(y)
         if given is not None and given.ndim == 2:
             given = given[:, 0] if given.shape[1] == 1 else given.argmax(axis=1)
@@ -98,3 +98,4 @@ class ZeroThreshAttack(Base):  # type: ignore[misc]  # ART has no types
         check.count("k", self.k)
         check.count("budget", self.budget)
         check.one_of("granularity", self.granularity, ("pixel", "channel"))
+        check.flag("targeted", self.targeted)

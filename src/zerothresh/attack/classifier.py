@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.attack import scores as scoring
+from zerothresh.basics import check
+
+LAYOUTS = ("NHWC", "NCHW", "HW", "flat")
 
 Images = NDArray[np.float32]
 Array = NDArray[np.float64]
@@ -54,6 +57,28 @@ class Classifier:
     calls: int = field(default=0, init=False)
     seconds: float = field(default=0.0, init=False)
     _kind_is_settled: bool = field(default=False, init=False, repr=False)  # recognised, or checked if declared
+
+    def __post_init__(self) -> None:
+        if not callable(self.predict):
+            raise ValueError(f"predict must be a function from a batch of images to scores, not {self.predict!r}")
+        if self.bounds is not None:
+            self.bounds = value_range(self.bounds)
+        if self.shape is not None:
+            self.shape = _checked_shape(self.shape)
+        if self.layout is not None:
+            check.one_of("layout", self.layout, LAYOUTS)
+        if self.scores is not None:
+            check.one_of("scores", self.scores, scoring.KINDS)
+        if self.classes is not None:
+            self.classes = _checked_names(self.classes)
+        for name in ("name", "mark"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be a string, not {getattr(self, name)!r}")
+        self.batch = check.count("batch", self.batch, what=" (the most images in one call of the model)")
+        if self.codes is not None:
+            self.codes = np.asarray(self.codes)
+            if self.codes.ndim != 1:
+                raise ValueError(f"codes must be one label per class, of shape (classes,), not {self.codes.shape}")
 
     def __call__(self, images: Images, *, allow_nan: bool = False) -> Array:
         """Ask the model for log-probabilities.
@@ -140,15 +165,51 @@ def wrap(model: Any, **declared: Any) -> Classifier:
             "the classifier must be a callable from images to scores, the path of an ONNX file, a torch module, a "
             f"scikit-learn estimator, an ART classifier or a foolbox model, not {type(model).__name__}"
         )
-    classifier = replace(classifier, **{name: value for name, value in declared.items() if value is not None})
-    if classifier.bounds is not None:
-        if len(classifier.bounds) != 2:
-            raise ValueError(f"bounds must be the value range of a pixel, (low, high), not {classifier.bounds!r}")
-        low, high = (float(bound) for bound in classifier.bounds)
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise ValueError(f"bounds must be the value range of a pixel, (low, high), not ({low:g}, {high:g})")
-        classifier = replace(classifier, bounds=(low, high))
-    return classifier
+    given = {name: value for name, value in declared.items() if value is not None}
+    allowed = [entry.name for entry in fields(Classifier) if entry.init]
+    for name in given:
+        check.one_of("what is declared of a classifier", name, allowed)
+    return replace(classifier, **given)
+
+
+def value_range(bounds: Any) -> tuple[float, float]:
+    """Check the value range of a pixel, which has to be one in float32 too, the precision of images."""
+    try:
+        low, high = (_finite(bound) for bound in bounds)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"bounds must be the value range of a pixel, two finite numbers (low, high), not {bounds!r}"
+        ) from None
+    with np.errstate(over="ignore"):
+        in_float32 = np.float32(low), np.float32(high)
+    if not (np.isfinite(in_float32).all() and in_float32[0] < in_float32[1]):
+        raise ValueError(
+            f"bounds must be the value range of a pixel, (low, high) with low below high and both within the range "
+            f"of float32, not ({low:g}, {high:g})"
+        )
+    return low, high
+
+
+def _finite(number: Any) -> float:
+    """Convert to a float what is a finite number; TypeError or ValueError otherwise."""
+    if isinstance(number, (bool, np.bool_, str, bytes)) or not math.isfinite(number):
+        raise ValueError
+    return float(number)
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    """Check the shape of one image."""
+    if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)) or len(shape) == 0:
+        raise ValueError(f"shape must be that of one image, such as (32, 32, 3), not {shape!r}")
+    return tuple(check.count("each number of shape (of one image)", size) for size in shape)
+
+
+def _checked_names(classes: Any) -> tuple[str, ...]:
+    """Check the names of the classes."""
+    named = isinstance(classes, Sequence) and not isinstance(classes, (str, bytes))
+    if not named or not all(isinstance(name, str) for name in classes):
+        raise ValueError(f"classes must be the names of the classes, a list of strings, not {classes!r}")
+    return tuple(classes)
 
 
 def _comes_from(model: Any, package: str) -> bool:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from zerothresh.attack.adapters import from_sklearn
 from zerothresh.attack.classifier import Classifier
+from zerothresh.basics import check
 
 TRAINING_IMAGES = 1297  # of the 1,797 digits; the last 500, by other writers, are left to be attacked
+LARGEST_SEED = 2**32 - 1
 _EPOCHS = 60  # enough for this net, although scikit-learn warns that it has not converged
 
 
@@ -31,6 +33,10 @@ def digits(digit: int | None = None, *, seed: int = 0) -> tuple[Classifier, NDAr
     >>> images.shape[1:], classifier.bounds, set(labels.tolist())
     ((8, 8), (0.0, 16.0), {3})
     """
+    if digit is not None and check.count("digit", digit, low=0, what=" and at most 9, or None for all") > 9:
+        raise ValueError(f"digit must be from 0 to 9, or None for all, not {digit}")
+    if check.count("seed", seed, low=0) > LARGEST_SEED:
+        raise ValueError(f"seed must be at most {LARGEST_SEED}, the largest that scikit-learn takes, not {seed}")
     try:
         from sklearn.datasets import load_digits
         from sklearn.neural_network import MLPClassifier

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -15,6 +17,7 @@ from zerothresh.attack.universal_problem import Universal
 from zerothresh.basics import check
 from zerothresh.runs.identity import digest
 from zerothresh.runs.inspection import Inspection, inspect
+from zerothresh.runs.paths import PART, run_path
 from zerothresh.session.status import Status
 
 Array = NDArray[np.float64]
@@ -49,8 +52,10 @@ class Evaluations:
         self._engine = {name: arguments[name] for name in _PASSED_ON if name in arguments}
         self._on_nan = arguments.get("on_nan", "stop")
         batch = problem.classifier.batch  # one call of the engine is one call of the model, which is repeated alone
-        self._engine["chunk"] = min(batch, arguments.get("chunk") or batch)
-        self._run = None if arguments.get("run") is None else Path(arguments["run"])
+        chunk = arguments.get("chunk")
+        self._engine["chunk"] = batch if chunk is None else min(batch, check.count("chunk", chunk))
+        run = arguments.get("run")
+        self._run = None if run is None else run_path(run)
         self._before_calls = 0
         self._after_calls: dict[str, int] = {}  # by the folder's name
         self._find_earlier_sessions()
@@ -81,6 +86,7 @@ class Evaluations:
         self._before_calls = int(result.nfev)
         if found is None:
             raise _reason(result, "before the search")
+        self._check_count(self._folder("before"), result)
         classifier = self.problem.classifier
         classifier.assume_kind(found.kind)  # also if a run folder knew the answers, and the model was not called
         return found
@@ -94,7 +100,7 @@ class Evaluations:
         """
         spent_after = sum(self._after_calls.values())
         fresh = self._left_after_reserves() - spent_after
-        search = None if self._run is None else _inspected(self._run)
+        search = None if self._run is None else _inspected(self._run, own=False)
         if search is None or search.budget <= fresh:
             return fresh
         if search.state != "ended" and self.queries + search.budget > self.budget:
@@ -131,6 +137,7 @@ class Evaluations:
         self._after_calls[str(folder)] = int(result.nfev)
         if found is None:
             raise _reason(result, "after the search")
+        self._check_count(folder, result)
         return found
 
     def _left_after_reserves(self) -> int:
@@ -147,8 +154,28 @@ class Evaluations:
             path = Path(f"{self._run}-after" if number == 1 else f"{self._run}-after-{number}")
             folders.append((path, _inspected(path)))
             if folders[-1][1] is None:
+                self._check_no_later_one(number)
                 return folders
         raise AssertionError("unreachable")
+
+    def _check_no_later_one(self, free: int) -> None:
+        """Refuse folders with a gap in their numbers: what the missing one has cost would not be counted."""
+        assert self._run is not None
+        own = re.compile(re.escape(f"{self._run.name}-after-") + r"([1-9]\d*)")
+        try:
+            found = [match for name in os.listdir(self._run.parent) if (match := own.fullmatch(name))]
+        except FileNotFoundError:
+            return  # the folder in which the run folders will be does not exist yet
+        except OSError as error:
+            raise ValueError(
+                f"the folder {self._run.parent} cannot be read ({error.strerror}): name another run folder"
+            ) from None
+        for match in found:
+            if int(match[1]) > free:
+                raise ValueError(
+                    f"{self._run.parent / match[0]} exists, but an evaluation before it is missing: restore it from a "
+                    "copy, or name another run folder"
+                )
 
     def _find_earlier_sessions(self) -> None:
         """Read what evaluations in earlier sessions have cost."""
@@ -156,17 +183,44 @@ class Evaluations:
             return
         before = Path(f"{self._run}-before")
         own = PredictionProblem(self.problem).fingerprint
-        for path, evaluation in [(before, _inspected(before)), *self._after_folders()]:
+        evaluated, search = _inspected(before), _inspected(self._run, own=False)
+        for path, evaluation in [(before, evaluated), *self._after_folders()]:
             if evaluation is None:
                 continue
             if evaluation.identity.get("problem") != own:
                 raise ValueError(
                     f"{path} belongs to an attack on another model or on other images: name another run folder"
                 )
+            if evaluation.calls - evaluation.failed_calls > self.problem.n:
+                raise ValueError(
+                    f"{path} counts {evaluation.calls - evaluation.failed_calls} answers for {self.problem.n} images, "
+                    "which no evaluation has: restore it from a copy, or name another run folder"
+                )
+            if evaluation.status == Status.CONVERGED.name and not self._is_complete(evaluation):
+                raise ValueError(
+                    f"{path} has lost answers that it had once: restore it from a copy, or name another run folder"
+                )
             if path == before:
                 self._before_calls = evaluation.calls
             else:
                 self._after_calls[str(path)] = evaluation.calls
+        if search is not None and (evaluated is None or not self._is_complete(evaluated)):
+            raise ValueError(
+                f"{self._run} holds a search, but {before} does not hold the evaluation that came before it, whose "
+                "queries have to be counted: restore it from a copy, or name another run folder"
+            )
+
+    def _is_complete(self, evaluation: Inspection) -> bool:
+        """Whether a run folder has the answers for all images."""
+        return evaluation.calls - evaluation.failed_calls == self.problem.n
+
+    def _check_count(self, folder: Path | None, result: Any) -> None:
+        """Refuse a folder that has the answers for all images, but counts fewer queries."""
+        if result.nfev < self.problem.n:
+            raise ValueError(
+                f"{folder} counts {result.nfev} queries for {self.problem.n} images: it was changed; restore it from "
+                "a copy, or name another run folder"
+            )
 
     def _folder_for(self, theta: Array, left: int) -> tuple[Path | None, Inspection | None]:
         """The folder of the evaluation at theta, and what is in it; a new one for a new perturbation."""
@@ -175,7 +229,7 @@ class Evaluations:
         for path, evaluation in self._after_folders():
             if evaluation is None:
                 return path, None
-            complete = evaluation.calls - evaluation.failed_calls == self.problem.n
+            complete = self._is_complete(evaluation)
             if evaluation.identity.get("start") == digest(theta) and (
                 complete or evaluation.budget <= left + evaluation.calls  # the budget of a run folder cannot shrink
             ):
@@ -183,9 +237,24 @@ class Evaluations:
         raise AssertionError("unreachable")
 
 
-def _inspected(folder: Path) -> Inspection | None:
-    """What a run folder tells; None if no run has begun in it."""
-    return inspect(folder) if (folder / "run.json").exists() else None
+def _inspected(folder: Path, *, own: bool = True) -> Inspection | None:
+    """What a run folder tells; None if no run has begun in it. ValueError if none can begin in it either.
+
+    With ``own``, which means that the name is ours and not the user's, a link is refused: it may lead anywhere.
+    """
+    path = run_path(folder)
+    try:
+        if own and path.is_symlink():
+            raise ValueError(f"{path} is a link, which is not followed: remove it, or name another run folder")
+        if os.path.lexists(path / "run.json"):
+            return inspect(path)
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"{path} is not a folder: remove it, or name another run folder")
+        if path.is_dir() and not all(name == "lock" or PART.fullmatch(name) for name in os.listdir(path)):
+            raise ValueError(f"{path} holds other files and no run.json: remove it, or name another run folder")
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror}): name another run folder") from None
+    return None
 
 
 def _reason(result: Any, when: str) -> BaseException:

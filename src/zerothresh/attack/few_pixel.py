@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,12 +80,12 @@ class FewPixel(Program):
 
     def __post_init__(self) -> None:
         if self.grid is not None:
-            if len(self.grid) != 4:
+            if not isinstance(self.grid, Sequence) or isinstance(self.grid, (str, bytes)) or len(self.grid) != 4:
                 raise ValueError(f"grid must be (rows, columns, down, right), not {self.grid!r}")
             object.__setattr__(self, "grid", tuple(check.count("grid", number) for number in self.grid))
         for name in ("candidates", "first", "passes"):
             check.count(name, getattr(self, name))
-        if not 0 < self.share <= 1:
+        if check.positive("share", self.share, what=" and at most 1") > 1:
             raise ValueError(f"share must be above 0 and at most 1, not {self.share!r}")
 
     def search(self, context: Context) -> Asks:

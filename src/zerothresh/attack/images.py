@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.attack.adapters import layout_of
-from zerothresh.attack.classifier import Classifier, Images
+from zerothresh.attack.classifier import LAYOUTS, Classifier, Images
 from zerothresh.basics import check
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
-LAYOUTS = ("NHWC", "NCHW", "HW", "flat")
 _COMMON_RANGES = ((-0.5, 0.5), (0.0, 1.0), (-1.0, 1.0), (0.0, 16.0), (0.0, 255.0))  # tried in this order
 
 
@@ -124,11 +124,11 @@ def stack_images(
     layout: the layout of ``images``; None to recognise it from their shape.
     bounds: the value range of a pixel, (low, high); None for the classifier's own, or a guess with a warning.
     """
-    array = np.asarray(images)
-    if array.dtype.kind not in "fiu" or array.ndim < 2 or not len(array):
+    array = _array_of(images, "images")
+    if array.dtype.kind not in "fiu" or array.ndim < 2 or not array.size:
         raise ValueError(
-            f"images must be an array of numbers, (images, ...) with at least one image, not {array.dtype} of shape "
-            f"{array.shape}"
+            f"images must be an array of numbers, (images, ...) with at least one image of at least one pixel, not "
+            f"{array.dtype} of shape {array.shape}"
         )
     if not np.isfinite(array).all():
         raise ValueError(f"image {np.argwhere(~np.isfinite(array))[0][0]} contains a value that is not finite")
@@ -145,6 +145,14 @@ def stack_images(
         )
     flat = np.ascontiguousarray(array.reshape(len(array), -1), dtype=np.float32)
     return ImageStack(np.clip(flat, low, high), shape, order, user_layout, limits, declared is not None)
+
+
+def _array_of(given: Any, what: str) -> NDArray[Any]:
+    """Convert what a user passed to an array."""
+    try:
+        return np.asarray(given)
+    except Exception as error:  # NumPy's own for a ragged list, and whatever a foreign object raises
+        raise ValueError(f"{what} cannot be made an array of one shape: {error}") from None
 
 
 def _user_layout(shape: tuple[int, ...], classifier: Classifier, declared: str | None) -> str:
@@ -221,14 +229,14 @@ def check_labels(
     """
     if labels is None:
         raise ValueError(f"{what} are missing: pass the true class of each image, a whole number from 0")
-    array = np.asarray(labels)
+    array = _array_of(labels, what)
     if array.ndim == 0 and what != "labels":
         array = np.full(n, array)
-    if array.ndim == 2 and array.shape[1] > 1 and set(np.unique(array)) <= {0, 1} and (array.sum(axis=1) == 1).all():
-        array, codes = array.argmax(axis=1), None  # one-hot: these are columns already
+    if _is_one_hot(array):
+        array, codes = array.argmax(axis=1), None  # these are columns already
     if codes is not None and array.shape == (n,):
         columns = {code: column for column, code in enumerate(codes.tolist())}
-        unknown = [label for label in array.tolist() if label not in columns]
+        unknown = [label for label in array.tolist() if not isinstance(label, Hashable) or label not in columns]
         if unknown:
             raise ValueError(f"{what} name class {unknown[0]!r}; the classifier has {', '.join(map(repr, columns))}")
         array = np.array([columns[label] for label in array.tolist()], dtype=np.int64)
@@ -236,8 +244,18 @@ def check_labels(
         raise ValueError(
             f"{what} must be {n} whole numbers, the class of each image, not {array.dtype} of shape {array.shape}"
         )
-    if array.min() < 0 or (classes is not None and array.max() >= classes):
+    if array.min(initial=0) < 0 or (classes is not None and array.max(initial=0) >= classes):
         wrong = array[(array < 0) | (array >= (classes or np.inf))][0]
         span = "from 0" if classes is None else f"0 to {classes - 1}"
         raise ValueError(f"{what} name class {wrong}; the classifier has classes {span}")
     return array.astype(np.int64)
+
+
+def _is_one_hot(array: NDArray[Any]) -> bool:
+    """Whether each row of an array consists of one 1 and otherwise zeros."""
+    return (
+        array.ndim == 2
+        and array.shape[1] > 1
+        and array.dtype.kind in "biuf"
+        and bool(np.isin(array, (0, 1)).all() and (array.sum(axis=1) == 1).all())
+    )

@@ -28,7 +28,10 @@ def checked_scores(scores: Any, count: int, *, allow_nan: bool = False) -> Array
     Returns the scores as float64 of shape (images, classes), or raises `BadScores` with the reason. With
     ``allow_nan``, NaN does not raise: the row of the image becomes NaN as a whole.
     """
-    array = np.asarray(scores)
+    try:
+        array = np.asarray(scores)
+    except Exception as error:  # NumPy's own for rows of different lengths, and whatever a foreign object raises
+        raise BadScores(f"the classifier returned something that is no array of scores: {error}") from None
     if array.dtype.kind not in "fiu":
         raise BadScores(f"the classifier returned {array.dtype} scores; it must return real numbers")
     if array.ndim != 2 or len(array) != count or array.shape[1] < 2:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.api.arguments import costs_of
 from zerothresh.api.minimizer import minimize
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Result
@@ -19,16 +20,21 @@ from zerothresh.attack.images import ImageStack, check_labels, stack_images
 from zerothresh.attack.predictions import NO_PREDICTION, AttackStopped
 from zerothresh.attack.universal_problem import Universal
 from zerothresh.basics import check
+from zerothresh.evaluate import evaluator_for
+from zerothresh.objective.forms import wrap as as_objective
+from zerothresh.session.faults import Faults
 from zerothresh.session.status import Status
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-# Arguments of the search that do not belong to the optimiser itself.
-_NOT_OF_THE_OPTIMIZER = (
+_AMPLE = 10**12  # a budget for the check of the other arguments
+# Arguments of `minimize` that an attack passes on to its search: those of the optimiser itself, and the others.
+_OF_THE_OPTIMIZER = ("options", "estimator", "include", "exclude", "monitor", "on_nan", "fsync")
+_OF_THE_CALLS = (
     *("workers", "chunk", "retries", "backoff", "timeout", "max_time", "cost", "max_cost"),
-    *("callback", "progress", "run", "fsync"),
+    *("callback", "progress", "run"),
 )
 
 
@@ -202,8 +208,9 @@ def universal(
         "groups": stack.groups if granularity == "pixel" else None,
     }
     # Whatever cannot work is refused here, before anything is paid for.
-    evaluations = Evaluations(Universal(model, stack, true), budget, constraint, search)
-    _check_search(stack, {"method": method, "seed": seed, **constraint, **search})
+    everything = Universal(model, stack, true)
+    _check_search(everything, method, seed, constraint, search)
+    evaluations = Evaluations(everything, budget, constraint, search)
     clean = evaluations.before()
     check_labels(labels, stack.n, clean.classes, codes=model.codes)
     targets = None
@@ -261,10 +268,22 @@ def _search(problem: Universal, evaluations: Evaluations, arguments: dict[str, A
     return found
 
 
-def _check_search(stack: ImageStack, arguments: dict[str, Any]) -> None:
+def _check_search(problem: Universal, method: Any, seed: Any, constraint: dict[str, Any], given: Any) -> None:
     """Refuse arguments that `minimize` would refuse."""
-    check.function("callback", arguments.get("callback"), "callback(progress)")
-    if arguments.get("max_time") is not None:
-        check.positive("max_time", arguments["max_time"], what=" (seconds), or None")
-    own = {name: value for name, value in arguments.items() if name not in _NOT_OF_THE_OPTIMIZER}
-    Optimizer(stack.d, n=stack.n, budget=10**12, **own)
+    for name in given:
+        if name not in (*_OF_THE_OPTIMIZER, *_OF_THE_CALLS):
+            raise TypeError(
+                f"an attack takes no argument {name!r}; beside its own, it takes these arguments of zt.minimize: "
+                f"{', '.join(sorted((*_OF_THE_OPTIMIZER, *_OF_THE_CALLS)))}"
+            )
+    check.function("callback", given.get("callback"), "callback(progress)")
+    if given.get("progress") is not None:
+        check.flag("progress", given["progress"])
+    Faults(
+        given.get("retries", 0), given.get("backoff", 0.1), given.get("max_time"), given.get("on_nan", "stop")
+    )  # which checks them
+    objective = as_objective(problem, None, None, vectorized=False)
+    evaluator_for(objective, given.get("workers", 1), given.get("chunk"), given.get("timeout")).close()
+    costs_of(problem.n, given.get("cost"), given.get("max_cost"))
+    own = {name: given[name] for name in _OF_THE_OPTIMIZER if name in given}
+    Optimizer(problem.d, n=problem.n, budget=_AMPLE, method=method, seed=seed, **constraint, **own)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.attack.classifier import Classifier
-from zerothresh.attack.images import ImageStack
+from zerothresh.attack.images import ImageStack, check_labels
 from zerothresh.attack.scores import loss
+from zerothresh.basics import check
 from zerothresh.runs.identity import digest
 from zerothresh.sampling.jit import kernel
 
@@ -42,7 +43,14 @@ class Universal:
         *,
         allow_nan: bool = False,
     ) -> None:
-        self.classifier, self.stack, self.labels, self.targets = classifier, stack, labels, targets
+        if not isinstance(classifier, Classifier):
+            raise ValueError(f"classifier must be a Classifier, as wrap makes it, not {classifier!r}")
+        if not isinstance(stack, ImageStack):
+            raise ValueError(f"stack must be an ImageStack, as stack_images makes it, not {stack!r}")
+        check.flag("allow_nan", allow_nan)
+        self.classifier, self.stack = classifier, stack
+        self.labels = check_labels(labels, stack.n)
+        self.targets = None if targets is None else check_labels(targets, stack.n, what="targets")
         self.n, self.d = stack.n, stack.d
         self.allow_nan = allow_nan
 
