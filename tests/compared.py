@@ -80,8 +80,8 @@ def asked(ledger):
 
 
 def interrupt(problem):
-    """Act as if Ctrl-C were pressed."""
-    raise KeyboardInterrupt
+    """Press Ctrl-C."""
+    signal.raise_signal(signal.SIGINT)
 
 
 def broken_valve(problem):

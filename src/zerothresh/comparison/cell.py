@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.api.arguments import dimension_of
 from zerothresh.api.minimizer import minimize
 from zerothresh.api.result import Result
 from zerothresh.basics import files
@@ -66,6 +67,12 @@ class Subject:
     def name(self) -> str:
         """The fingerprint, which is computed without a call."""
         return self.mark or fingerprint(self.fun)
+
+    @property
+    def dimension(self) -> int | None:
+        """d, if the problem or the start says it."""
+        own = getattr(self.fun, "d", None) if self.x0 is None else dimension_of(self.x0)
+        return own if isinstance(own, int) else None
 
     @property
     def named(self) -> Any:
@@ -176,6 +183,17 @@ class Outcome:
             raise ValueError(f"{path} is not what a comparison writes ({error}): remove it and run again") from None
         return outcome
 
+    @staticmethod
+    def of(path: Path, cell: Cell, subject: Subject) -> Outcome:
+        """Read the outcome of a cell; ValueError if it cannot be that of this cell."""
+        outcome, d = Outcome.load(path), subject.dimension
+        if outcome.nfev > cell.budget or (d is not None and outcome.x.size != d):
+            raise ValueError(
+                f"{path} has {outcome.nfev} calls at a point of {outcome.x.size} coordinates, which cannot be of a run "
+                f"with a budget of {cell.budget} in {d} dimensions: remove it and run again"
+            )
+        return outcome
+
     def _is_valid(self) -> bool:
         """Return whether all parts have the right types and shapes, which is not certain for a file."""
         scalars = [field for field in fields(self) if field.name not in ("x", "trace")]
@@ -185,11 +203,13 @@ class Outcome:
             all(type(getattr(self, field.name)).__name__ == field.type for field in scalars)
             and rows == [("i", size), ("i", size), ("f", size), ("f", size)]
             and (self.x.dtype.kind, self.x.ndim, len(size)) == ("f", 1, 1)
+            and all(getattr(self, name) >= 0 for name in ("nfev", "nht", "nit", "changes"))
+            and bool(np.isfinite(self.x).all() and (np.diff(self.trace.nfev) >= 0).all())
         )
 
 
 class CellFailed(RuntimeError):
-    """The objective or F raised, or the objective returned no number at the start; the message quotes the error."""
+    """The objective, F or a method raised, or the objective returned no number at the start; the message says it."""
 
 
 def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path | None = None) -> Outcome:
@@ -242,7 +262,7 @@ def _check(result: Result) -> None:
     reason = result.message.removesuffix("; result.failure has the traceback")
     if result.status is Status.CALLBACK_FAILED:
         reason = f"F{reason.removeprefix('the monitor')}"
-    if result.status in (Status.FAILED, Status.CALLBACK_FAILED):
+    if result.status in (Status.FAILED, Status.CALLBACK_FAILED, Status.METHOD_FAILED):
         raise CellFailed(reason if result.failure is None else f"{reason}\n{result.failure.traceback}")
     if result.status is Status.BAD_VALUE and result.nit == 0:
         raise CellFailed(reason)

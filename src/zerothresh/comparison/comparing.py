@@ -9,7 +9,6 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from zerothresh.api.optimizer import Optimizer
 from zerothresh.basics import check
 from zerothresh.comparison import summary
 from zerothresh.comparison.cell import Cell, Outcome, Subject
-from zerothresh.comparison.folder_claim import claim_folder
+from zerothresh.comparison.folder_claim import claim_folder, folder_path
 from zerothresh.comparison.grid import contestants
 from zerothresh.comparison.progress import ComparisonProgress
 from zerothresh.comparison.work import run_cells
@@ -29,10 +28,12 @@ from zerothresh.objective.forms import wrap
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import Method
 from zerothresh.runs.identity import plain
+from zerothresh.sampling.philox import seed_of
 
 Array = NDArray[np.float64]
 
 IDENTITY = "comparison.json"
+MOST_RUNS = 1_000_000  # with a curve of up to 6 kB each, about what the memory of one computer holds
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,14 @@ class Candidate:
     @property
     def mean(self) -> float:
         """The mean of F at the end over the runs; infinite if one of them diverged."""
-        return float(self.ends.mean())
+        with np.errstate(over="ignore"):  # values near the largest number have an infinite mean
+            return float(self.ends.mean())
 
     @property
     def deviation(self) -> float:
         """The standard deviation of F at the end over the runs (divided by their number, as in the figures)."""
-        return float(self.ends.std()) if np.isfinite(self.ends).all() else np.nan
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(self.ends.std()) if np.isfinite(self.ends).all() else np.nan
 
     def with_support(self, x: Array) -> int:
         """Return in how many runs the last iterate has the support of x."""
@@ -245,7 +248,16 @@ def compare(
     budget = check.count("budget", budget, what=" (calls of the objective)")
     runs, fresh = check.count("runs", runs), check.count("fresh", fresh, low=0)
     seed, jobs = check.count("seed", seed, low=0), check.count("jobs", jobs, what=" (processes)")
+    seed_of(seed + runs + fresh)  # the seeds of the runs are this one and those that follow
+    if progress is not None:
+        check.flag("progress", progress)
     grids = contestants(methods, grid)
+    total = sum(map(len, grids.values())) * runs + len(grids) * fresh
+    if total > MOST_RUNS:
+        raise ValueError(
+            f"the comparison has {total:,} runs, and at most {MOST_RUNS:,} are allowed, because all of them are kept "
+            "in memory: ask for fewer"
+        )
     if x0 is not None and not isinstance(x0, (int, np.integer)):
         x0 = start_of(x0)
     subject = Subject.of(problem, x0, n, vectorized)
@@ -253,7 +265,7 @@ def compare(
         check.function("F", F, "F(x)")
         subject = replace(subject, F=F)
     d = _check(subject, grids, k, budget, estimator, seed)
-    where = None if folder is None else _path(folder)
+    where = None if folder is None else folder_path(folder)
     if where is not None:
         _check_names(grids)
         own = {"problem": subject.name, "k": k, "budget": budget, "estimator": plain(estimator), "seed": seed}
@@ -327,11 +339,3 @@ def _optimum(problem: Any, k: int, d: int) -> tuple[Array | None, float | None]:
         warnings.warn(f"{reason}; the comparison does without F*", stacklevel=3)
         return None, None
     return x, value
-
-
-def _path(folder: Any) -> Path:
-    """Return the folder as an absolute path."""
-    try:
-        return Path(folder).absolute()  # an objective may change the current folder
-    except TypeError:
-        raise ValueError(f"folder must be the path of a folder, not {folder!r}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,26 @@ def claim_folder(path: Path, identity: Mapping[str, Any]) -> bool:
     Returns True if the folder holds earlier work with the same identity. Raises ValueError if it holds
     anything else, and leaves it as it is.
     """
-    folder, wanted = path.parent, json.loads(json.dumps(dict(identity)))
+    try:
+        return _claimed(path, json.loads(json.dumps(dict(identity))))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(f"the folder {path.parent} cannot be used ({reason}): name another folder") from None
+
+
+def folder_path(folder: Any) -> Path:
+    """Return what a user named as a folder as an absolute path, because an objective may change the current folder."""
+    if not isinstance(folder, (str, os.PathLike)) or not isinstance(text := os.fspath(folder), str):
+        raise ValueError(f"folder must be the path of a folder, not {folder!r}")
+    if not text or "\0" in text:
+        why = "it contains a null character" if text else 'the current folder is "."'
+        raise ValueError(f"folder must be the path of a folder, not {text!r}: {why}")
+    return Path(text).absolute()
+
+
+def _claimed(path: Path, wanted: dict[str, Any]) -> bool:
+    """Take the folder, as `claim_folder` says; OSError if the system does not let us."""
+    folder = path.parent
     if folder.is_dir() and any(not files.is_part(entry.name) for entry in folder.iterdir()):
         earlier = _read(path)
         for name, value in wanted.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -21,6 +22,8 @@ from zerothresh.methods.registry import (
     registered_name,
 )
 from zerothresh.rounds.method import Method
+
+MOST_POINTS = 100_000  # of one method's grid, each of which is run at least once
 
 
 def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, list[Method]]:
@@ -42,9 +45,11 @@ def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, 
     points = {name: _values(name, values) for name, values in (grid or {}).items()}
     if isinstance(given, (str, type)) or not missing_functions(given):
         given = [given]
-    if not isinstance(given, Iterable) or isinstance(given, (bytes, set, frozenset)):
+    is_scalar = isinstance(given, np.ndarray) and given.ndim == 0
+    if not isinstance(given, Iterable) or isinstance(given, (bytes, set, frozenset)) or is_scalar:
         raise ValueError(f"methods must be a list of names, classes or instances, or a dict by label, not {given!r}")
-    pairs = given.items() if isinstance(given, Mapping) else [(_label(method), method) for method in given]
+    # One after the other, so that the first one that is no method is refused, however many follow.
+    pairs = given.items() if isinstance(given, Mapping) else ((_label(method), method) for method in given)
     own: dict[str, tuple[Any, dict[str, list[Any]]]] = {}
     for label, method in pairs:
         if not isinstance(label, str):
@@ -53,8 +58,9 @@ def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, 
             raise ValueError(
                 f"two methods are called {label!r}: give them labels, methods={{'one': ..., 'other': ...}}"
             )
-        if _is_list(method) and len(method) == 0:
-            raise ValueError(f"the list of methods for {label!r} is empty")
+        if _is_list(method) and not 0 < _length(method) <= MOST_POINTS:
+            size = "is empty" if not method else f"is longer than {MOST_POINTS:,}"
+            raise ValueError(f"the list of methods for {label!r} {size}")
         known = _parameters(method)
         own[label] = method, {name: values for name, values in points.items() if name in known}
     if not own:
@@ -65,6 +71,12 @@ def contestants(given: Any, grid: Mapping[str, Any] | None = None) -> dict[str, 
             near = difflib.get_close_matches(name, sorted(all_known)) if isinstance(name, str) else []
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise ValueError(f"grid has {name!r}, which is a hyper-parameter of none of {', '.join(own)}{hint}")
+    for label, (_, used) in own.items():
+        if (points_of_it := math.prod(len(values) for values in used.values())) > MOST_POINTS:
+            raise ValueError(
+                f"the grid of {label!r} has {points_of_it:,} points, and at most {MOST_POINTS:,} are allowed: try "
+                "fewer values"
+            )
     return {label: _all(method, used) for label, (method, used) in own.items()}
 
 
@@ -81,9 +93,19 @@ def _is_list(method: Any) -> bool:
 def _values(name: str, values: Any) -> list[Any]:
     """Return the values to try as plain Python numbers, because they are printed and written to files."""
     listed = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else values
-    if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence) or len(listed) == 0:
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence) or not listed:
         raise ValueError(f"grid[{name!r}] must be a list of values to try, not {values!r}")
+    if _length(listed) > MOST_POINTS:
+        raise ValueError(f"grid[{name!r}] has more than {MOST_POINTS:,} values, which are too many to try all of them")
     return [value.item() if isinstance(value, np.generic) else value for value in listed]
+
+
+def _length(given: Sequence[Any]) -> float:
+    """Return the length of a sequence, which is infinite if Python cannot count that far."""
+    try:
+        return len(given)
+    except OverflowError:
+        return math.inf
 
 
 def _points(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:

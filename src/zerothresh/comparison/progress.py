@@ -25,7 +25,12 @@ class ComparisonProgress:
         console = Console(stderr=True)
         self.bar: Any = None
         if progress is True or (progress is None and console.is_terminal):
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"))
+            columns = (
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("runs"),
+            )
             self.bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
             self.task = self.bar.add_task("starting", total=cells)
 

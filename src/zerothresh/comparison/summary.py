@@ -41,9 +41,10 @@ def mean(values: Numbers) -> Estimate:
     '2.5 [0.45, 4.6]'
     """
     values = np.asarray(values, float)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         value = float(values.mean()) if values.size else np.nan
-    if values.size < 2 or not np.isfinite(values).all():
+        square = float(values.var(ddof=1)) if values.size > 1 else np.nan
+    if not np.isfinite([value, square]).all():  # too few values, infinite ones, or some near the largest number
         return Estimate(value, -np.inf, np.inf)
     half = _special().stdtrit(values.size - 1, 0.5 + LEVEL / 2) * values.std(ddof=1) / np.sqrt(values.size)
     draws = values[np.random.default_rng(0).integers(values.size, size=(RESAMPLES, values.size))].mean(axis=1)

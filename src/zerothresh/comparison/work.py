@@ -51,13 +51,15 @@ def run_cells(
     if folder is not None:
         try:
             for part in ("cells", "work"):
+                if (folder / part).is_symlink():
+                    raise ValueError(f"{folder / part} is a link, which is not followed: name another folder")
                 (folder / part).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(f"the folder {folder} cannot be used ({error}): name another folder") from None
+            raise ValueError(f"the folder {folder} cannot be used ({error.strerror}): name another folder") from None
         places = [(folder / "cells" / f"{name}.npz", folder / "work" / name) for name in names]
     for at, (kept, work) in enumerate(places):
         if kept is not None and work is not None and kept.exists():
-            found[at] = Outcome.load(kept)
+            found[at] = Outcome.of(kept, cells[at], subjects[cells[at].subject])
             shutil.rmtree(work, ignore_errors=True)  # a process was killed before it could remove it
             if done is not None:
                 done(cells[at], found[at], False)
@@ -139,7 +141,8 @@ def _begin(subjects: Mapping[str, Subject]) -> None:
 def _work(cell: Cell, kept: Path | None, work: Path | None) -> Outcome:
     """Run a cell in a worker process."""
     if kept is not None and kept.exists():
-        return Outcome.load(kept)  # done just before another process was killed, so that the parent never received it
+        # It was done just before another process was killed, so that the parent never received it.
+        return Outcome.of(kept, cell, _subjects[cell.subject])
     try:
         return run_cell(_subjects[cell.subject], cell, kept, work)
     except Exception as error:
