@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zerothresh.cli import options
-from zerothresh.cli.messages import FAILED, INTERRUPTED, own_traceback, refusing, speaking
+from zerothresh.cli.messages import FAILED, INTERRUPTED, own_traceback, refusing, say, speaking
 
 if TYPE_CHECKING:
     from zerothresh.api.result import Result
@@ -126,7 +126,7 @@ def advise(
         os.chdir(home)
         found = replace(found, objective=objective or "MODULE:FUNCTION", start=None if x0 is None else str(x0))
         if as_json:
-            typer.echo(found.to_json())
+            say(found.to_json())
         else:
             from rich.console import Console
 
@@ -136,6 +136,6 @@ def advise(
 def _failed(result: Result) -> None:
     """Print the traceback of the user's function and a message, and exit."""
     if result.failure is not None and result.status.name == "FAILED":
-        typer.echo(own_traceback(result.failure.error), err=True, nl=False)
-    typer.echo(f"zerothresh: {result.message}", err=True)
+        say(own_traceback(result.failure.error), err=True, nl=False)
+    say(f"zerothresh: {result.message}", err=True)
     raise typer.Exit(INTERRUPTED if result.status.name == "INTERRUPTED" else FAILED)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from zerothresh.cli.messages import FAILED, BadInput, print_rows, refusing, speaking
+from zerothresh.cli.messages import FAILED, BadInput, print_rows, refusing, say, speaking
 
 EXAMPLE = "Example: zerothresh attack --model net.onnx --images x.npz -k 20 --budget 6000 --out report/attack"
 
@@ -56,6 +56,7 @@ def attack(
     with speaking():
         from zerothresh.attack import digits, universal
         from zerothresh.attack.predictions import AttackStopped
+        from zerothresh.basics.files import check_folder
         from zerothresh.reports import attack_page
 
         with refusing():
@@ -70,10 +71,12 @@ def attack(
                 declared = bounds or bounds_of_file
             try:
                 out.mkdir(parents=True, exist_ok=True)
+                is_taken = any(out.iterdir()) and not (out / "attack.json").exists()
             except OSError:
                 raise BadInput(f"{out} is not a folder and cannot be made one: name another for the report") from None
-            if out.is_dir() and any(out.iterdir()) and not (out / "attack.json").exists():
+            if is_taken:
                 raise BadInput(f"{out} contains other files: name a new or empty folder for the report")
+            check_folder(out)
             try:
                 found = universal(
                     classifier,
@@ -93,7 +96,13 @@ def attack(
             except ImportError as error:
                 raise BadInput(str(error)) from None
             except AttackStopped as stop:
-                typer.echo(str(stop), err=True)
+                say(f"zerothresh: {stop}", err=True)
+                raise typer.Exit(FAILED) from None
+            except (ValueError, TypeError, OSError):
+                raise
+            except Exception as error:  # of the model, or of the library that runs it
+                reason = (str(error).splitlines() or [""])[0]
+                say(f"zerothresh: the model failed: {type(error).__name__}: {reason}", err=True)
                 raise typer.Exit(FAILED) from None
             attack_page.write(out, found)
         facts = attack_page.facts(found)
@@ -101,9 +110,9 @@ def attack(
         rows = {name.replace("_", " "): _formatted(value) for name, value in facts.items()}
         rows |= {promise: "kept" if kept else "BROKEN" for promise, kept in promises.items()}
         print_rows("Universal few-pixel attack", rows)
-        typer.echo(f"Report: {out / 'index.html'}")
+        say(f"Report: {out / 'index.html'}")
         if not found.complete:
-            typer.echo(f"The search ended early, so that few fooled images prove little: {found.ended}", err=True)
+            say(f"The search ended early, so that few fooled images prove little: {found.ended}", err=True)
             raise typer.Exit(FAILED)
 
 
@@ -116,26 +125,21 @@ def _formatted(value: Any) -> str:
 
 def _read(path: Path) -> tuple[Any, Any, tuple[float, float] | None]:
     """Read images, labels and, if they are there, bounds from an .npz file."""
-    import zipfile
+    from zerothresh.cli.load import read_arrays
 
-    import numpy as np
-
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files} if hasattr(file, "files") else {}
-    except FileNotFoundError:
-        raise BadInput(f"there is no file {path}") from None
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise BadInput(f"{path} is not an .npz file of plain arrays: {error}") from None
+    arrays, names = read_arrays(path, ("images", "x", "labels", "y", "bounds"))
     x = next((arrays[name] for name in ("images", "x") if name in arrays), None)
     y = next((arrays[name] for name in ("labels", "y") if name in arrays), None)
     if x is None or y is None:
         missing = "images" if x is None else "labels"
         raise BadInput(
             f"{path} has no {missing}: it needs the arrays images and labels, and contains "
-            f"{', '.join(arrays) or 'nothing'}"
+            f"{', '.join(names) or 'nothing'}"
         )
     bounds = arrays.get("bounds")
-    if bounds is not None and bounds.shape != (2,):
-        raise BadInput(f"{path} has bounds of shape {bounds.shape}; they must be two numbers, the lowest and highest")
+    if bounds is not None and (bounds.shape != (2,) or bounds.dtype.kind not in "fiu"):
+        raise BadInput(
+            f"{path} has bounds of shape {bounds.shape} ({bounds.dtype}); they must be two numbers, the lowest and "
+            "highest"
+        )
     return x, y, None if bounds is None else (float(bounds[0]), float(bounds[1]))

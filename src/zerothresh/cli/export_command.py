@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zerothresh.cli.messages import BadInput, refusing, speaking
+from zerothresh.cli.messages import BadInput, refusing, say, speaking
 
 if TYPE_CHECKING:
     from zerothresh.session.trace import Trace
@@ -56,10 +56,10 @@ def export(
                     write(path, content)
                 except OSError as error:
                     raise BadInput(f"{path} could not be written: {error.strerror}") from None
-                typer.echo(f"{path}: {what}")
+                say(f"{path}: {what}")
         newer = stored.values + stored.failed
         if newer:
-            typer.echo(
+            say(
                 f"zerothresh: {newer:,} calls are newer than the snapshot; continue the run to include them",
                 err=True,
             )

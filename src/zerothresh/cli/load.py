@@ -5,15 +5,18 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import io
 import os
+import stat
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import typer
+from zerothresh.cli.messages import BadInput, own_traceback, refusing, say
 
-from zerothresh.cli.messages import BadInput, own_traceback, refusing
+MOST_BYTES = 1 << 31  # that are read of a file of arrays: 170,000 images of CIFAR-10 in float32
 
 
 def objective(target: str) -> Any:
@@ -21,11 +24,14 @@ def objective(target: str) -> Any:
     where, _, name = target.rpartition(":")
     if not where or not name:
         raise BadInput(f"the objective must be module:function or path/to/file.py:function, not {target!r}")
+    is_file = where.endswith(".py")
+    if not is_file and not all(part.isidentifier() for part in where.split(".")):
+        raise BadInput(f"{where!r} is not the name of a module: write module:function or path/to/file.py:function")
     folder = os.getcwd()
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        module = _file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        module = _file(Path(where)) if is_file else importlib.import_module(where)
     except BadInput:
         raise
     except ModuleNotFoundError as error:
@@ -39,11 +45,14 @@ def objective(target: str) -> Any:
         raise _broken(where, error) from None
     found: Any = module
     for part in name.split("."):
-        if not hasattr(found, part):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
             near = difflib.get_close_matches(part, [known for known in dir(found) if not known.startswith("_")])
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            raise BadInput(f"{where} has nothing named {part!r}{hint}")
-        found = getattr(found, part)
+            raise BadInput(f"{where} has nothing named {part!r}{hint}") from None
+        except Exception as error:  # of the user's own code: a property, or a __getattr__ of the module
+            raise _broken(f"{part!r} of {where}", error) from None
     return found
 
 
@@ -66,7 +75,7 @@ def _file(path: Path) -> ModuleType:
 
 def _broken(where: str, error: BaseException) -> BadInput:
     """Print the traceback of an import that failed, and return the error to raise."""
-    typer.echo(own_traceback(error), err=True, nl=False)
+    say(own_traceback(error), err=True, nl=False)
     return BadInput(f"{where} could not be imported: {type(error).__name__} (its traceback is above)")
 
 
@@ -80,17 +89,70 @@ def start(x0: Path | None, dim: int | None, fun: Any) -> Any:
         if dim is None and not isinstance(fun, Problem):
             raise BadInput("--dim is needed, the length d of the vectors that the function takes; or --x0 start.npy")
         return dim
-    try:
-        theta = np.load(x0, allow_pickle=False)
-    except FileNotFoundError:
-        raise BadInput(f"--x0 {x0} does not exist: name a .npy file of numbers") from None
-    except OSError as error:
-        raise BadInput(f"--x0 {x0} cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError):  # NumPy's own message advises to unpickle the file, which would run its code
-        raise BadInput(f"--x0 {x0} is not a .npy file of numbers: write one with numpy.save") from None
+    theta = read_array(x0, "--x0")
     if dim is not None and np.shape(theta) != (dim,):
         raise BadInput(f"--x0 {x0} has shape {np.shape(theta)}, but --dim is {dim}: leave --dim out, or correct it")
     return theta
+
+
+def read_array(path: Path, option: str) -> Any:
+    """Read a .npy file, which may be anybody's: nothing in it is unpickled, and no pipe is waited for."""
+    import numpy as np
+
+    content = _content(path, f"{option} {path}", "name a .npy file of numbers")
+    try:
+        return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except Exception:  # NumPy's own message advises to unpickle the file, which would run its code
+        raise BadInput(f"{option} {path} is not a .npy file of numbers: write one with numpy.save") from None
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Read some arrays of an .npz file, which may be anybody's.
+
+    Arguments
+    ---------
+    path: the file.
+    names: the arrays that are wanted, of which some may be missing.
+
+    Returns the arrays that it has by name, and the names of all its arrays.
+    """
+    import zipfile
+
+    import numpy as np
+
+    content = _content(path, str(path), "name an .npz file of plain arrays")
+    found: dict[str, Any] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+            wanted = {name: entries[name] for name in names if name in entries}
+            if sum(entry.file_size for entry in wanted.values()) > MOST_BYTES:
+                raise BadInput(f"{path} holds more than {MOST_BYTES:,} bytes of images: attack fewer at a time")
+            for name, entry in wanted.items():
+                array = np.lib.format.read_array(io.BytesIO(archive.read(entry)), allow_pickle=False)
+                found[name] = array
+    except BadInput:
+        raise
+    except Exception:  # whatever a damaged or forged file makes the readers of zip and npy raise
+        raise BadInput(f"{path} is not an .npz file of plain arrays: write one with numpy.savez") from None
+    return found, list(entries)
+
+
+def _content(path: Path, named: str, remedy: str) -> bytes:
+    """Return the content of a regular file of a sensible size."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise BadInput(f"{named} is not a file: {remedy}")
+        if found.st_size > MOST_BYTES:
+            raise BadInput(f"{named} has more than {MOST_BYTES:,} bytes: {remedy}")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise BadInput(f"{named} does not exist: {remedy}") from None
+    except OSError as error:
+        raise BadInput(f"{named} cannot be read ({error.strerror}): {remedy}") from None
+    except ValueError:
+        raise BadInput(f"{named} is not a path: {remedy}") from None
 
 
 def method(name: str, settings: list[str]) -> Any:

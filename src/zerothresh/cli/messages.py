@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 import traceback
 import warnings
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
+
+from zerothresh.basics.foreign_text import printable
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130  # shells use 130 for a command that Ctrl-C ended
 
@@ -43,19 +47,35 @@ class BadInput(Exception):
     """The input cannot be used; the message says why, and what to do."""
 
 
+def say(text: object, *, err: bool = False, nl: bool = True) -> None:
+    """Print a text; what a terminal would obey or not show becomes ?, because a part of it may be a stranger's."""
+    typer.echo(printable(str(text), lines=True), err=err, nl=nl)
+
+
 @contextmanager
 def speaking() -> Iterator[None]:
-    """Print bad input as one sentence with exit code 2, end with 130 after Ctrl-C, and print warnings as one line."""
+    """Print what goes wrong as one sentence, and warnings as one line.
+
+    The exit code is 2 for bad input, 130 after Ctrl-C, and 1 if the system refuses something: a full disk, say.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # not every terminal can show every character
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
             yield
         except BadInput as error:
-            typer.echo(f"zerothresh: {error}", err=True)
+            say(f"zerothresh: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
-            typer.echo("zerothresh: stopped by Ctrl-C or SIGTERM", err=True)
+            say("zerothresh: stopped by Ctrl-C or SIGTERM", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # nobody reads the output any more, as after `| head`
+                raise
+            say(f"zerothresh: {error}", err=True)
+            raise typer.Exit(FAILED) from None
 
 
 @contextmanager
@@ -63,8 +83,10 @@ def refusing() -> Iterator[None]:
     """Turn the library's refusals into bad input; errors of the objective never come this way."""
     try:
         yield
-    except (ValueError, MemoryError) as error:
+    except (ValueError, TypeError) as error:
         raise BadInput(as_options(str(error))) from None
+    except MemoryError as error:
+        raise BadInput(f"this needs more memory than there is ({error}): make the problem smaller") from None
 
 
 def as_options(message: str) -> str:
@@ -83,22 +105,17 @@ def own_traceback(error: BaseException) -> str:
 
 
 def print_rows(title: str, rows: dict[str, str]) -> None:
-    """Print a table of names and values; control characters become ?, because a value may come from a foreign file."""
+    """Print a table of names and values, which may come from a stranger's file."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(show_header=False, title=Text(_printable(title)), title_justify="left", box=None, pad_edge=False)
+    table = Table(show_header=False, title=Text(printable(title)), title_justify="left", box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows.items():
-        table.add_row(name, Text(_printable(value)))
+        table.add_row(Text(printable(name)), Text(printable(value, lines=True)))
     Console().print(table)
-
-
-def _printable(text: str) -> str:
-    """Replace control characters by ?."""
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def _show_warning(
@@ -106,6 +123,6 @@ def _show_warning(
 ) -> None:
     """Print a warning of this package as one line, and others as Python does."""
     if issubclass(category, UserWarning):
-        typer.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}", err=True)
     else:
-        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
+        say(warnings.formatwarning(message, category, filename, lineno, line), err=True, nl=False)

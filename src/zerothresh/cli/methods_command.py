@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from zerothresh.cli.messages import speaking
+from zerothresh.cli.messages import say, speaking
 
 
 def list_methods(
@@ -19,7 +19,7 @@ def list_methods(
     with speaking():
         described = describe()
         if as_json:
-            typer.echo(json.dumps(described, indent=2))
+            say(json.dumps(described, indent=2))
             return
         _show(described)
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from zerothresh.api.result import Result
 from zerothresh.basics.files import write as write_file
 from zerothresh.cli import outputs
-from zerothresh.cli.messages import as_options, own_traceback, print_rows
+from zerothresh.cli.messages import as_options, own_traceback, print_rows, say
 from zerothresh.methods.registry import name_of
 
 _MOST_SHOWN = 12  # coordinates of the support that the summary lists
@@ -71,7 +70,7 @@ def write(
             text = make()
         except (OSError, ValueError) as error:
             written = False
-            typer.echo(
+            say(
                 f"zerothresh: {path} could not be written, because the run's own trace.csv is damaged ({error})",
                 err=True,
             )
@@ -82,8 +81,8 @@ def write(
             write_file(path, text)
         except OSError as error:
             written = False
-            typer.echo(f"zerothresh: {path} could not be written ({error.strerror}); its content follows", err=True)
-            typer.echo(text)
+            say(f"zerothresh: {path} could not be written ({error.strerror}); its content follows", err=True)
+            say(text)
     return written
 
 
@@ -93,9 +92,9 @@ def show(
     """Print the summary; if verbose, first what the method found and chose."""
     if verbose:
         for calls, remark in result.remarks:
-            typer.echo(f"after {calls:,} calls: {remark}")
+            say(f"after {calls:,} calls: {remark}")
         if not result.remarks:
-            typer.echo(f"{name_of(result.method)} makes no choices of its own: all settings are given")
+            say(f"{name_of(result.method)} makes no choices of its own: all settings are given")
     some = " ".join(map(str, result.support[:_MOST_SHOWN]))
     more = " ..." if result.support.size > _MOST_SHOWN else ""
     rows = {
@@ -153,8 +152,16 @@ def _failure(result: Result) -> dict[str, Any] | None:
         return None
     return {
         "type": type(failure.error).__name__,
-        "message": str(failure.error),
+        "message": _text(failure.error),
         "component": failure.component,
         "point": _sparse(failure.point),
         "traceback": own_traceback(failure.error),
     }
+
+
+def _text(error: BaseException) -> str:
+    """Return the text of an exception of the user's own, whose ``__str__`` may fail too."""
+    try:
+        return str(error)
+    except Exception:
+        return "its text could not be made"

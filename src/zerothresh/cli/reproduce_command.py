@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zerothresh.cli.messages import BadInput, refusing, speaking
+from zerothresh.cli.messages import BadInput, refusing, say, speaking
 
 if TYPE_CHECKING:
     from zerothresh.reports.verdict import Verdict
@@ -101,7 +101,7 @@ def _ridge(experiment: str, out: Path | None, *, quick: bool, seed: int, budget:
     for study in studies:
         _show_study(study)
     _show_verdicts(verdicts)
-    typer.echo(f"Report: {folder / 'index.html'}")
+    say(f"Report: {folder / 'index.html'}")
 
 
 def _attack(name: str, out: Path | None, *, quick: bool, seed: int, cifar10: Path | None, jobs: int) -> None:
@@ -125,7 +125,7 @@ def _attack(name: str, out: Path | None, *, quick: bool, seed: int, cifar10: Pat
             results = []
             for one in plan.names:
                 runs, queries = (number // len(plan.names) for number in (plan.runs, plan.queries))
-                typer.echo(f"{one}: {runs} runs, at most {queries:,} queries", err=True)
+                say(f"{one}: {runs} runs, at most {queries:,} queries", err=True)
                 with BarDisplay(one, runs, queries) as display:
                     results.append(attack.run(plan, one, jobs=jobs, folder=folder, done=display.done))
             verdicts = attack_report.write(folder, plan, results, identity, time.perf_counter() - begun)
@@ -135,9 +135,9 @@ def _attack(name: str, out: Path | None, *, quick: bool, seed: int, cifar10: Pat
         tables = [attack_report.as_in_the_paper(of), attack_report.with_care(of)]
         for table in tables if of.crowd is None else [*tables, attack_report.for_all(of)]:
             _print_table(table.title, table.header, table.rows, width=_WIDE)
-            typer.echo("")
+            say("")
     _show_verdicts(verdicts)
-    typer.echo(f"Report: {folder / 'index.html'}")
+    say(f"Report: {folder / 'index.html'}")
 
 
 def _folder(out: Path | None, name: str, quick: bool) -> Path:
@@ -147,7 +147,7 @@ def _folder(out: Path | None, name: str, quick: bool) -> Path:
 
 def _announce_continuation(folder: Path) -> None:
     """Say that earlier work is continued."""
-    typer.echo(f"continuing the work in {folder}", err=True)
+    say(f"continuing the work in {folder}", err=True)
 
 
 def _processors() -> int:
@@ -188,7 +188,7 @@ def _show_study(study: Study) -> None:
     title = f"{study.experiment.title}, {panel}, {study.experiment.budget:,} #IZO"
     header = ("method", "eta", "as in paper", "eta", "fresh runs", "own support", "best support")
     _print_table(title, header, rows)
-    typer.echo(
+    say(
         "as in paper: mean of F - F* at the end, over the runs that chose eta\n"
         "fresh runs: the same over runs that did not choose eta\n"
         "own support: median of F minus its minimum on the final support, over fresh runs\n"

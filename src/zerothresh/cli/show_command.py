@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zerothresh.cli.messages import print_rows, refusing, speaking
+from zerothresh.cli.messages import print_rows, refusing, say, speaking
 
 if TYPE_CHECKING:
     from zerothresh.runs.inspection import Inspection
@@ -33,7 +33,7 @@ def show(
         with refusing():
             found = inspect(run)
         if as_json:
-            typer.echo(json.dumps(asdict(found), indent=2))
+            say(json.dumps(asdict(found), indent=2))
         else:
             print_rows(found.folder, describe(found))
 

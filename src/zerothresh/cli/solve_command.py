@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from zerothresh.cli import options
-from zerothresh.cli.messages import FAILED, INTERRUPTED, BadInput, own_traceback, refusing, speaking
+from zerothresh.cli.messages import FAILED, INTERRUPTED, BadInput, own_traceback, refusing, say, speaking
 
 if TYPE_CHECKING:
     from zerothresh.api.result import Result
@@ -108,11 +108,11 @@ def solve(
             )
             seconds = time.perf_counter() - begun
         if result.failure is not None and result.status.name == "FAILED":
-            typer.echo(own_traceback(result.failure.error), err=True, nl=False)
+            say(own_traceback(result.failure.error), err=True, nl=False)
         if not quiet:
             outcome.show(result, k, seconds, out, trace, verbose=verbose)
         elif not result.success:
-            typer.echo(f"zerothresh: {outcome.reason(result)}", err=True)
+            say(f"zerothresh: {outcome.reason(result)}", err=True)
         os.chdir(home)
         written = outcome.write(result, objective, k, seconds, run, out, trace)
         if run is not None and not (quiet and result.success):
@@ -128,22 +128,22 @@ def _announce(run: Path, budget: int) -> None:
 
     try:
         if not os.path.exists(run_path(run) / "run.json"):
-            typer.echo(f"zerothresh: starting a new run in {run}", err=True)
+            say(f"zerothresh: starting a new run in {run}", err=True)
             return
         found = inspect(run)
     except RunError:
         return
     if found.state == "ended" and budget == found.budget:
-        typer.echo(f"zerothresh: the run in {run} has already ended", err=True)
+        say(f"zerothresh: the run in {run} has already ended", err=True)
     elif found.holder is None and budget >= found.budget:
-        typer.echo(f"zerothresh: continuing the run in {run} after {found.calls:,} calls", err=True)
+        say(f"zerothresh: continuing the run in {run} after {found.calls:,} calls", err=True)
 
 
 def _how_to_continue(result: Result, run: Path) -> None:
     """Print how to continue a run that stopped for a reason that may be temporary."""
     name = result.status.name
     if name == "TIME" or (not result.success and name != "DIVERGED"):
-        typer.echo(f"zerothresh: the run is kept in {run}; to continue it, run the same command again", err=True)
+        say(f"zerothresh: the run is kept in {run}; to continue it, run the same command again", err=True)
 
 
 def _code(result: Any) -> int:
