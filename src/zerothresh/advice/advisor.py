@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
+import warnings
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +16,20 @@ from zerothresh.advice.forecast import Forecast, Question, forecast, forecasts, 
 from zerothresh.advice.practice import Curvature, Recommendation, automatic, of_the_paper
 from zerothresh.advice.probing import Probe, ProbeFailed
 from zerothresh.advice.probing import probe as measure
+from zerothresh.api.arguments import dimension_of
 from zerothresh.api.minimizer import minimize
 from zerothresh.basics import check
+from zerothresh.objective.forms import wrap
+from zerothresh.sampling.philox import seed_of
 from zerothresh.theory.complexity import digits
 from zerothresh.theory.constants import check_curvature
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+
+
+MOST = 1 << 53  # of n and d
+SMALLEST, LARGEST = 1e-50, 1e50  # of curvatures, so that the cube of their ratio is a number
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,8 @@ class Advice:
 
         ``which`` is 0 for the first recommendation (default), and 1 for the second.
         """
+        if check.count("which", which, low=0, what=" and at most 1") > 1:
+            raise ValueError(f"which must be 0 or 1, because there are two recommendations, not {which}")
         one, asked, n = self.practice[which], self.asked, self.components
         if self.objective is None:
             arguments = ["fun", self.start or str(asked.d), str(asked.k)]
@@ -92,7 +103,7 @@ class Advice:
         line += [] if n is None else ["--components", str(n)]
         line += ["--vectorized"] if self.vectorized else []
         line += [] if self.start is None else ["--x0", self.start]
-        return " ".join([*line, *one.solve_options()])
+        return shlex.join([*line, *one.solve_options()])
 
     def to_dict(self) -> dict[str, Any]:
         """The advice as a dict of plain numbers, strings and lists."""
@@ -196,26 +207,30 @@ def advise(
     """
     if k is None:
         raise ValueError("k is required: the largest number of non-zeros that the solution may have")
-    check.count("k", k)
+    k = check.count("k", k)
+    eps = check.positive("eps", eps)
     digits(eps)
     given = k_star is not None
     k_star = check.count("k_star", max(1, k // 2) if k_star is None else k_star)
+    theory.sparsity(k=k, k_star=k_star)
+    trial = check.count("trial", trial, low=0, what=" (calls for a trial run of each recommendation)")
+    s2 = None if s2 is None else check.count("s2", s2)
+    check.flag("vectorized", vectorized)
+    seed_of(seed)
     start: Any = None
     if fun is None:
         found, components, d, curvature = None, n, *_given(n, d, rho_minus, rho_plus)
+        _check_sizes(k, d, s2)
     else:
         if rho_minus is not None or rho_plus is not None:
             raise ValueError("pass either rho_minus and rho_plus, or a function to probe, not both")
         start = d if x0 is None and d is not None else x0
+        _check_sizes(k, wrap(fun, dimension_of(start), n, vectorized).d, s2)
         found = measure(fun, start, k, k_star=k_star, budget=probe, n=n, seed=seed, vectorized=vectorized)
         components, d, curvature = (n if found.n == 1 else found.n), found.d, _probed(found)
-    theory.sparsity(k=k, k_star=k_star)
-    if k > d:
-        raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
-    if s2 is not None and check.count("s2", s2) > d:
-        raise ValueError(f"s2 = {s2} is larger than the dimension d = {d}: take s2 from 1 to {d}")
+    _check_scale(curvature)
     asked = Question(
-        n=components or 1,
+        n=int(components or 1),
         d=d,
         k=k,
         k_star=k_star,
@@ -232,7 +247,8 @@ def advise(
     )
     trials: tuple[Trial, ...] = ()
     if trial and fun is not None and found is not None:
-        trials = tuple(_try(one, fun, start, k, n, trial, seed, vectorized, found.start) for one in chosen)
+        tried = (_try(one, fun, start, k, n, trial, seed, vectorized, found.start) for one in chosen)
+        trials = tuple(one for one in tried if one is not None)
     return Advice(
         asked,
         k_star_given=given,
@@ -248,15 +264,33 @@ def advise(
     )
 
 
+def _check_sizes(k: int, d: int, s2: int | None) -> None:
+    """Check k and s2 against the dimension."""
+    if k > d:
+        raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
+    if s2 is not None and s2 > d:
+        raise ValueError(f"s2 = {s2} is larger than the dimension d = {d}: take s2 from 1 to {d}")
+
+
+def _check_scale(curvature: Curvature) -> None:
+    """Refuse curvatures whose powers, which the theorems have, are not floating-point numbers any more."""
+    sizes = [abs(number) for number in (curvature.rho_minus, curvature.whole, curvature.component)]
+    if not all(number == 0 or SMALLEST <= number <= LARGEST for number in sizes) or not sizes[1]:
+        raise ValueError(
+            f"the curvatures, from {curvature.rho_minus:.3g} to {curvature.component:.3g}, are too small or too large "
+            f"to compute with: scale the function so that they are between {SMALLEST:g} and {LARGEST:g}"
+        )
+
+
 def _given(n: int | None, d: int | None, rho_minus: float | None, rho_plus: float | None) -> tuple[int, Curvature]:
     """Check the dimension and the curvatures that the user gave instead of a function."""
     if d is None or rho_minus is None or rho_plus is None:
         raise ValueError("without a function to probe, d, rho_minus and rho_plus are required")
-    check.count("d", d)
-    if n is not None:
-        check.count("n", n)
+    d = check.count("d", d)
+    if max(d, 1 if n is None else check.count("n", n)) > MOST:
+        raise ValueError(f"n and d must be at most {MOST:,}, the largest number that is exact in a forecast")
     check_curvature(rho_minus=rho_minus, rho_plus=rho_plus)
-    return d, Curvature(rho_minus, rho_plus, rho_plus)
+    return d, Curvature(float(rho_minus), float(rho_plus), float(rho_plus))
 
 
 def _probed(found: Probe) -> Curvature:
@@ -312,10 +346,14 @@ def _apart(asked: Question, promised: tuple[Forecast, ...], chosen: Recommendati
 def _try(
     one: Recommendation, fun: Any, x0: Any, k: int, n: int | None, calls: int, seed: int | None, vectorized: bool,
     start: float,
-) -> Trial:  # fmt: skip
-    """Run a recommendation with at most ``calls`` calls."""
+) -> Trial | None:  # fmt: skip
+    """Run a recommendation with at most ``calls`` calls; None, with a warning, if they are not enough for a step."""
     settings = one.settings | {"budget": min(one.budget, calls)}
-    result = minimize(fun, x0, k, n=n, seed=seed, vectorized=vectorized, progress=False, **settings)
+    try:
+        result = minimize(fun, x0, k, n=n, seed=seed, vectorized=vectorized, progress=False, **settings)
+    except ValueError as error:
+        warnings.warn(f"there is no trial of {one.name}: {error}", stacklevel=3)
+        return None
     if result.failure is not None:
         raise ProbeFailed(result)
     return Trial(one.name, result.nfev, start, float(result.fun), result.support.size, result.status.name)

@@ -162,9 +162,12 @@ def probe(
     if not result.success or "curvatures" not in method.found:
         raise ProbeFailed(result)
     table: Array = method.found["curvatures"]
+    with np.errstate(all="ignore"):  # of a function with huge values, the squares of curvatures are infinite
+        constants = of_samples(table, s=method.s, queries=result.nfev)
+        whole = of_samples(table.mean(axis=0), s=method.s, queries=result.nfev)
     return Probe(
-        constants=of_samples(table, s=method.s, queries=result.nfev),
-        whole=of_samples(table.mean(axis=0), s=method.s, queries=result.nfev),
+        constants=constants,
+        whole=whole,
         diagnosis=method.found["diagnosis"],
         start=method.found["start"],
         components=method.found["components"],
