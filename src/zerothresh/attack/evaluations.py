@@ -204,6 +204,11 @@ class Evaluations:
                 self._before_calls = evaluation.calls
             else:
                 self._after_calls[str(path)] = evaluation.calls
+        if search is None and self._after_calls:
+            raise ValueError(
+                f"{next(iter(self._after_calls))} evaluates what a search found, but {self._run} holds no search, "
+                "whose queries have to be counted: restore it from a copy, or name another run folder"
+            )
         if search is not None and (evaluated is None or not self._is_complete(evaluated)):
             raise ValueError(
                 f"{self._run} holds a search, but {before} does not hold the evaluation that came before it, whose "

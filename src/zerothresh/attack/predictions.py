@@ -28,11 +28,6 @@ Labels = NDArray[np.int64]
 NO_PREDICTION = -1  # the scores of an image were NaN
 _BASE = 1 << 24  # larger than any number of classes; three digits of this size are at most 2^50, exact as a float
 
-_NOT_ANSWERS = (
-    "the run folder of an evaluation holds values that are no answers of a classifier: it was changed; restore it from "
-    "a copy, or name another run folder"
-)
-
 
 class AttackStopped(RuntimeError):
     """An attack ended before its result was known; with a run folder, the same call continues it."""
@@ -125,17 +120,25 @@ def predict_all(
         **constraint,
         **engine,
     )
-    return (_decoded(method.answers) if result.status is Status.CONVERGED else None), result
+    if result.status is not Status.CONVERGED:
+        return None, result
+    found = _decoded(method.answers)
+    if found is None:
+        raise ValueError(
+            f"{run} holds values that are no answers of a classifier: it was changed; restore it from a copy, or name "
+            "another run folder"
+        )
+    return found, result
 
 
-def _decoded(answers: Array) -> Predictions:
-    """The predictions that the numbers of a `PredictionProblem` stand for."""
+def _decoded(answers: Array) -> Predictions | None:
+    """The predictions that the numbers of a `PredictionProblem` stand for; None if they are no such numbers."""
     if not ((answers >= 0) & (answers < len(KINDS) * _BASE**2) & (answers == np.floor(answers))).all():
-        raise ValueError(_NOT_ANSWERS)
+        return None
     digits, predicted = np.divmod(answers.astype(np.int64), _BASE)
     kinds, classes = np.divmod(digits, _BASE)
     if (classes < 2).any() or (predicted > classes).any() or (kinds != kinds[0]).any():
-        raise ValueError(_NOT_ANSWERS)
+        return None
     if (classes != classes[0]).any():
         raise BadScores(
             f"the classifier returned {classes.min()} scores for some images and {classes.max()} for others; it must "
