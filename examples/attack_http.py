@@ -108,7 +108,7 @@ def attack(url: str, folder: str) -> None:
         backoff=0.01,
         progress=False,
     )
-    print(f"{found!r}\nin this session: {found.classifier.queries} queries", flush=True)
+    print(f"{found!r}\nqueries of this session alone: {found.classifier.queries}", flush=True)
 
 
 def main() -> None:
@@ -121,12 +121,15 @@ def main() -> None:
         first = subprocess.Popen(command)
         while first.poll() is None and server.images < BUDGET // 3:
             time.sleep(0.01)
-        first.kill()
+        if first.poll() is None:
+            first.kill()
+            print(f"killed the first process after {server.images} images", flush=True)
+        else:  # the folder holds an attack that an earlier call of this script has ended, or nearly so
+            print(f"the first process ended after {server.images} images", flush=True)
         first.wait()
-        print(f"killed the first process after {server.images} images", flush=True)
         subprocess.run(command, check=True)
     server.shutdown()
-    print(f"the server saw {server.images} images, and the budget is {BUDGET}")
+    print(f"this time the server saw {server.images} images, and the budget is {BUDGET} for all times together")
     print(f"{server.failed} requests failed, {server.refused} came too fast")
 
 

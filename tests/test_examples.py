@@ -55,3 +55,12 @@ def test_the_example_runs_and_shows_what_it_says(name, tmp_path):
     out = run(name, tmp_path, *arguments)
     assert all(piece in out for piece in SHOWN[name]), out
     assert [path.name for path in tmp_path.iterdir()] == arguments
+
+
+@pytest.mark.slow
+def test_an_attack_that_is_called_again_says_what_this_session_asked(tmp_path):
+    run("attack_http.py", tmp_path, "run")
+    again = run("attack_http.py", tmp_path, "run")
+    assert "the first process ended after 0 images" in again
+    assert "queries of this session alone: 0" in again
+    assert "this time the server saw 0 images" in again
