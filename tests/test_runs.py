@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -14,6 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from killing import die, killed
 
 import zerothresh as zt
 from zerothresh.runs import RunError, snapshot
@@ -40,8 +42,8 @@ METHODS = [
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 
 
-class Stop(BaseException):
-    """A death that no handler catches."""
+class Stop(Exception):
+    """The process that ran was killed."""
 
 
 class Counted:
@@ -55,13 +57,22 @@ class Counted:
     def __call__(self, x, i):
         self.asked.append((x.tobytes(), i))
         if self.dies_at is not None and len(self.asked) >= self.dies_at:
-            raise Stop
+            die()
         return PROBLEM.values(x[None], np.array([i]))[0]
 
 
 def go(fun, folder=None, method=METHODS[1], budget=500, **options):
+    """Minimise; a function that dies does so in a process of its own, and then `Stop` is raised here."""
     made = {"n": 10, "budget": budget, "method": method, "seed": 3, "estimator": zt.Estimator(q=3, mu=1e-3)}
-    return zt.minimize(fun, 5, 2, run=folder, **{**made, **options})
+
+    def run():
+        return zt.minimize(fun, 5, 2, run=folder, **{**made, **options})
+
+    if getattr(fun, "dies_at", None) is not None:
+        dead, fun.asked = killed(run, lambda: fun.asked)
+        if dead:
+            raise Stop
+    return run()
 
 
 def same(one, other):
@@ -150,25 +161,25 @@ def test_a_run_on_threads_goes_on_alone_and_the_other_way_round(workers, tmp_pat
 
 
 def test_a_vectorised_run_is_kept_in_whole_chunks(tmp_path):
-    calls = []
-
     class Batches:
         d, n, fingerprint = 5, 10, "batches"
 
+        def __init__(self, dies_at=None):
+            self.asked, self.dies_at = [], dies_at
+
         def values(self, points, components):
-            calls.append(len(points))
-            if len(calls) == 40:
-                raise Stop
+            self.asked.append(len(points))
+            if len(self.asked) == self.dies_at:
+                die()
             return PROBLEM.values(points, components)
 
     options = {"n": None, "chunk": 3, "method": METHODS[2]}
+    first, second = Batches(40), Batches()
     with pytest.raises(Stop):
-        go(Batches(), tmp_path / "a", **options)
-    made = sum(calls[:-1])
-    calls = [0] * 1000
-    resumed = go(Batches(), tmp_path / "a", **options)
+        go(first, tmp_path / "a", **options)
+    resumed = go(second, tmp_path / "a", **options)
     assert same(resumed, go(Batches(), **options))
-    assert made + sum(calls[1000:]) >= resumed.nfev
+    assert sum(first.asked[:-1]) + sum(second.asked) == resumed.nfev
 
 
 # Snapshots.
@@ -178,7 +189,7 @@ def always_due(monkeypatch):
     monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda self: True)
 
 
-def die(tmp_path, monkeypatch, death=201, method=METHODS[4]):
+def dead_run(tmp_path, monkeypatch, death=201, method=METHODS[4]):
     """A run that died, with snapshots after every round."""
     always_due(monkeypatch)
     with pytest.raises(Stop):
@@ -201,7 +212,7 @@ def test_snapshots_after_every_round_change_nothing(method, tmp_path, monkeypatc
 
 
 def test_old_snapshots_and_journals_are_removed(tmp_path, monkeypatch):
-    folder = die(tmp_path, monkeypatch)
+    folder = dead_run(tmp_path, monkeypatch)
     snapshots, journals = numbered(folder, SNAPSHOT), numbered(folder, JOURNAL)
     assert len(snapshots) == 2
     assert len(journals) <= 2
@@ -231,7 +242,7 @@ def test_snapshots_stay_within_their_share_of_the_time(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "garbage", "missing", "flipped"])
 def test_a_broken_newest_snapshot_falls_back_to_the_one_before(damage, tmp_path, monkeypatch):
-    folder = die(tmp_path, monkeypatch)
+    folder = dead_run(tmp_path, monkeypatch)
     _, newest = numbered(folder, SNAPSHOT)[-1]
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 0xFF
@@ -245,7 +256,7 @@ def test_a_broken_newest_snapshot_falls_back_to_the_one_before(damage, tmp_path,
 
 def test_a_broken_snapshot_does_not_take_the_place_of_a_good_one(tmp_path, monkeypatch):
     reference = go(Counted(), method=METHODS[4])
-    folder = die(tmp_path, monkeypatch, death=100)
+    folder = dead_run(tmp_path, monkeypatch, death=100)
     for death in (20, 20, 20, 20):  # each time the newest breaks, and a little progress is made
         numbered(folder, SNAPSHOT)[-1][1].write_bytes(b"junk")
         with pytest.raises(Stop):
@@ -254,7 +265,7 @@ def test_a_broken_snapshot_does_not_take_the_place_of_a_good_one(tmp_path, monke
 
 
 def test_no_good_snapshot_is_refused_and_nothing_is_overwritten(tmp_path, monkeypatch):
-    folder = die(tmp_path, monkeypatch)
+    folder = dead_run(tmp_path, monkeypatch)
     for _, path in numbered(folder, SNAPSHOT):
         path.write_bytes(b"junk")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
@@ -305,19 +316,19 @@ def test_loading_does_not_grow_with_the_rounds_done(tmp_path, monkeypatch):
     assert sizes[1] < 1.5 * sizes[0]
 
 
-def test_the_trace_of_earlier_sessions_is_read_only_when_it_is_looked_at(tmp_path, monkeypatch):
+def test_the_trace_of_earlier_sessions_is_parsed_only_when_it_is_looked_at(tmp_path, monkeypatch):
     whole = go(Counted(), tmp_path / "a")
-    opened = []
+    parsed = []
 
-    def watched(path, *arguments, **options):
-        opened.append(str(path))
-        return open(path, *arguments, **options)
+    def watched(text):
+        parsed.append(text)
+        return csv.reader(text)
 
-    monkeypatch.setattr("zerothresh.runs.trace_file.open", watched, raising=False)
+    monkeypatch.setattr("zerothresh.session.trace.csv", SimpleNamespace(**{**vars(csv), "reader": watched}))
     result = go(Counted(), tmp_path / "a")
-    assert not opened
+    assert not parsed
     assert result.trace == whole.trace
-    assert [Path(name).name for name in opened] == ["trace.csv"]
+    assert len(parsed) == 1
 
 
 # Identity and locks.
@@ -496,21 +507,48 @@ def test_a_packed_snapshot_is_refused_before_it_unfolds(tmp_path):
         (lambda meta, arrays: arrays.pop("state.theta"), "does not fit this run"),
         (lambda meta, arrays: arrays.update({"state.memory.coefficients": np.zeros((3, 3))}), "does not fit this run"),
         (lambda meta, arrays: arrays.update({"state.memory.mean": np.zeros(9)}), "does not fit this run"),
-        (lambda meta, arrays: meta.update(nfev=-5), "does not fit this run"),
-        (lambda meta, arrays: meta.update(nfev="5"), "does not fit this run"),
         (lambda meta, arrays: meta.update(best_fun=[1]), "does not fit this run"),
         (lambda meta, arrays: meta.pop("trace"), "does not fit this run"),
-        (lambda meta, arrays: meta["trace"].update(bytes=10**12), "does not fit this run"),
+        (lambda meta, arrays: meta.update(trace=[1]), r"counts .* which no run writes"),
+        (lambda meta, arrays: meta.update(worst="9" * 5000), "does not fit this run"),
+        (lambda meta, arrays: meta.update(spent=float("nan")), "does not fit this run"),
+        (lambda meta, arrays: meta.update(final_round=2**70), "does not fit this run"),
+        (lambda meta, arrays: meta.update(final_round={}), "does not fit this run"),
+        (lambda meta, arrays: arrays.update({"trace_support": np.array([["a"]])}), "does not fit this run"),
+        (lambda meta, arrays: arrays.update({"trace_support": np.array([99])}), "does not fit this run"),
+        (lambda meta, arrays: arrays.update({"best_x": np.array(5)}), "does not fit this run"),
     ],
 )
 def test_a_snapshot_of_another_shape_is_refused(change, words, tmp_path, monkeypatch):
-    folder = die(tmp_path, monkeypatch)
+    folder = dead_run(tmp_path, monkeypatch)
     _, newest = numbered(folder, SNAPSHOT)[-1]
     meta, arrays = snapshot.read(newest)
     change(meta, arrays)
     snapshot.write(newest, meta, arrays)
     with pytest.raises(RunError, match=words):
         go(Counted(), folder, METHODS[4])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda meta: meta.update(nfev=-5),
+        lambda meta: meta.update(nfev="5"),
+        lambda meta: meta.update(failed_calls=2**60),
+        lambda meta: meta.update(journal={}),
+        lambda meta: meta.update(journal=[0, -1]),
+        lambda meta: meta.update(journal=[[], 1e400]),
+        lambda meta: meta["trace"].update(bytes=10**11),
+        lambda meta: meta["trace"].update(crc=1),
+    ],
+)
+def test_a_snapshot_with_impossible_counts_gives_way_to_the_one_before(change, tmp_path, monkeypatch):
+    folder = dead_run(tmp_path, monkeypatch)
+    _, newest = numbered(folder, SNAPSHOT)[-1]
+    meta, arrays = snapshot.read(newest)
+    change(meta)
+    snapshot.write(newest, meta, arrays)
+    assert same(go(Counted(), folder, METHODS[4]), go(Counted(), method=METHODS[4]))
 
 
 @pytest.mark.parametrize(
@@ -552,7 +590,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
 
 
 def test_a_linked_journal_or_snapshot_is_refused(tmp_path, monkeypatch):
-    folder = die(tmp_path, monkeypatch)
+    folder = dead_run(tmp_path, monkeypatch)
     _, newest = numbered(folder, SNAPSHOT)[-1]
     newest.rename(tmp_path / "elsewhere.npz")
     newest.symlink_to(tmp_path / "elsewhere.npz")
@@ -569,14 +607,14 @@ def test_a_linked_journal_or_snapshot_is_refused(tmp_path, monkeypatch):
 
 
 def test_nothing_in_a_run_folder_is_pickled(tmp_path, monkeypatch):
-    folder = die(tmp_path, monkeypatch)
+    folder = dead_run(tmp_path, monkeypatch)
     for path in folder.iterdir():
         assert b"\x80\x04\x95" not in path.read_bytes()
         assert path.suffix in (".json", ".jsonl", ".npz", ".csv", "")
 
 
 def test_a_snapshot_of_another_run_is_not_taken_for_its_own(tmp_path, monkeypatch):
-    folder = die(tmp_path, monkeypatch)
+    folder = dead_run(tmp_path, monkeypatch)
     with pytest.raises(Stop):
         go(Counted(250), tmp_path / "b", METHODS[4], seed=4)
     for _, path in numbered(tmp_path / "b", SNAPSHOT)[-1:]:
@@ -611,7 +649,7 @@ def test_a_state_that_cannot_be_kept_is_refused_before_anything_is_paid_for(tmp_
 
 def test_an_old_journal_that_lost_values_is_no_way_back(tmp_path, monkeypatch):
     """Its snapshot is given up, so that a later break does not lead into a gap."""
-    folder = die(tmp_path, monkeypatch, death=100)
+    folder = dead_run(tmp_path, monkeypatch, death=100)
     (old, first), (newest, _) = numbered(folder, SNAPSHOT)
     journal = folder / f"journal-{old:010d}.jsonl"
     journal.write_bytes(journal.read_bytes()[:-20])

@@ -85,17 +85,41 @@ class Broken(Descent):
         return super().update(state, answers, H)
 
 
-def test_an_error_in_update_does_not_look_like_a_good_end():
-    opt = zt.Optimizer(5, 2, budget=100, method=Broken(), seed=0)
-    batch = opt.ask()
-    opt.tell(batch, [sphere(x) for x in batch.points])
-    batch = opt.ask()
-    with pytest.raises(ZeroDivisionError):
+def test_an_error_in_update_ends_the_run_with_the_best_point_so_far(tmp_path):
+    opt = zt.Optimizer(5, 2, budget=100, method=Broken(), seed=0, run=tmp_path / "a")
+    while not opt.done:
+        batch = opt.ask()
         opt.tell(batch, [sphere(x) for x in batch.points])
+    opt.close()
     result = opt.result()
-    assert not opt.done
+    assert result.status is zt.Status.METHOD_FAILED
     assert not result.success
-    assert result.message == "the run has not ended"
+    assert "Broken raised ZeroDivisionError: no step in round 1" in result.message
+    assert "ZeroDivisionError: no step" in result.failure.traceback
+    assert "fault of zerothresh" not in result.message  # it is the user's own
+    assert result.fun == sphere(result.x)  # F at the result was paid for out of the calls that were kept for it
+    with zt.Optimizer(5, 2, budget=100, method=Broken(), seed=0, run=tmp_path / "a") as again:
+        assert again.result().status is zt.Status.METHOD_FAILED
+        assert again.nfev == result.nfev
+
+
+def test_an_error_of_a_method_before_the_first_call_is_raised():
+    @dataclass(frozen=True)
+    class Hopeless(Descent):
+        def plan(self, state, n, rng):
+            raise ZeroDivisionError("no plan")
+
+    with pytest.raises(ZeroDivisionError, match="no plan"):
+        zt.minimize(sphere, 5, 2, budget=100, method=Hopeless(), seed=0)
+
+
+def test_a_run_whose_method_was_mended_goes_on(tmp_path, monkeypatch):
+    made = {"budget": 100, "method": Broken(), "seed": 0, "run": tmp_path / "a"}
+    stopped = zt.minimize(sphere, 5, 2, **made)
+    monkeypatch.setattr(Broken, "update", Descent.update)
+    mended = zt.minimize(sphere, 5, 2, **made)
+    assert mended.status is zt.Status.BUDGET
+    assert mended.nfev > stopped.nfev
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from zerothresh.objective.forms import Objective, wrap
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.runs import fingerprint
 from zerothresh.session.faults import Faults
-from zerothresh.session.loop import call_back, interrupt, steps
+from zerothresh.session.interrupts import Interrupts
+from zerothresh.session.loop import call_back, interrupt, leave, steps
+from zerothresh.session.status import Status
 
 
 def minimize(
@@ -109,37 +111,46 @@ def minimize(
     check.function("callback", callback, "callback(progress)")
     faults = Faults(retries, backoff, max_time, on_nan)
     evaluator = evaluator_for(objective, workers, chunk, timeout)
-    with Optimizer(
-        start,
-        k,
-        budget=budget,
-        n=objective.n,
-        method=method,
-        options=options,
-        estimator=estimator,
-        seed=seed,
-        bounds=bounds,
-        include=include,
-        exclude=exclude,
-        groups=groups,
-        monitor=monitor,
-        on_nan=on_nan,
-        cost=cost,
-        max_cost=max_cost,
-        run=run,
-        fsync=fsync,
-        fingerprint=fingerprint(fun) if run is not None else None,
-    ) as optimizer:
+    with (
+        Interrupts(evaluator) as interrupts,
+        Optimizer(
+            start,
+            k,
+            budget=budget,
+            n=objective.n,
+            method=method,
+            options=options,
+            estimator=estimator,
+            seed=seed,
+            bounds=bounds,
+            include=include,
+            exclude=exclude,
+            groups=groups,
+            monitor=monitor,
+            on_nan=on_nan,
+            cost=cost,
+            max_cost=max_cost,
+            run=run,
+            fsync=fsync,
+            fingerprint=fingerprint(fun) if run is not None else None,
+        ) as optimizer,
+    ):
+        recorded = optimizer.recorded
         objective.finite = optimizer.session.on_nan != "worst"
         with Display(optimizer, progress) as display:
             try:
-                for _ in steps(optimizer.recorded, evaluator, faults, display.update):
+                for _ in steps(recorded, evaluator, faults, display.update, interrupts.requested):
                     if callback is not None:
-                        call_back(optimizer.recorded, callback, optimizer.progress())
+                        call_back(recorded, callback, optimizer.progress())
             except KeyboardInterrupt:
-                interrupt(optimizer.recorded, evaluator)
+                interrupt(recorded, evaluator)
+            except BaseException as error:
+                leave(recorded, evaluator, error)
+                raise
             finally:
                 evaluator.close()
+        if interrupts.requested():  # it may have come after the last call, and must not be passed over
+            interrupt(recorded, evaluator)
         return optimizer.result()
 
 
@@ -175,19 +186,30 @@ def iterate(
     if arguments.get("run") is not None:
         arguments.setdefault("fingerprint", fingerprint(fun))
     with Optimizer(start, k, n=objective.n, **arguments) as optimizer:
+        recorded, interrupts = optimizer.recorded, Interrupts(evaluator)
         objective.finite = optimizer.session.on_nan != "worst"
+        moves = steps(recorded, evaluator, faults, stopping=interrupts.requested)
         try:
-            for _ in steps(optimizer.recorded, evaluator, faults):
+            while True:
+                with interrupts:  # not while the caller has the turn
+                    try:
+                        next(moves)
+                    except StopIteration:
+                        break
+                    except BaseException as error:
+                        if not isinstance(error, KeyboardInterrupt):
+                            leave(recorded, evaluator, error)
+                        raise
                 yield optimizer.progress()
         except KeyboardInterrupt:
-            interrupt(optimizer.recorded, evaluator)
-            raise
-        else:
-            result = optimizer.result()
-            if not result.success:  # a generator has no result to put a status into
-                raise RuntimeError(result.message) from (None if result.failure is None else result.failure.error)
+            interrupt(recorded, evaluator)
         finally:
             evaluator.close()
+        result = optimizer.result()
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(result.message)
+        if not result.success:  # a generator has no result to put a status into
+            raise RuntimeError(result.message) from (None if result.failure is None else result.failure.error)
 
 
 def _objective(fun: Any, x0: Any, n: int | None, vectorized: bool) -> tuple[Objective, Any]:

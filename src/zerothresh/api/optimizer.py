@@ -19,6 +19,7 @@ from zerothresh.rounds.task import Task
 from zerothresh.runs import FSYNC_MODES, Run, RunError, stored_budget, stored_seed
 from zerothresh.runs.recorder import Recorder
 from zerothresh.session.batch import Batch
+from zerothresh.session.interrupts import Deferred
 from zerothresh.session.ledger import Ledger
 from zerothresh.session.machine import Session
 from zerothresh.session.recorded import NoRecord, RecordedSession
@@ -100,16 +101,19 @@ class Optimizer:
             self.recorded = RecordedSession(self.session, NoRecord())
             self.session.open()
             return
-        folder = Run(run, fsync=fsync)
+        folder: Run | None = None
         try:
-            recorder = Recorder(folder, self.session, fingerprint)
-            recorder.open(self.session)
+            with Deferred():
+                folder = Run(run, fsync=fsync)
+                recorder = Recorder(folder, self.session, fingerprint)
+                recorder.open(self.session)
+                self.recorded = RecordedSession(self.session, recorder)
         except BaseException as error:
-            folder.close()
+            if folder is not None:
+                folder.close()
             if isinstance(error, OSError):
                 raise RunError(f"the run folder {run} cannot be used: {error.strerror or error}") from None
             raise
-        self.recorded = RecordedSession(self.session, recorder)
 
     @property
     def task(self) -> Task:
@@ -167,16 +171,19 @@ class Optimizer:
             numbers = vector(values, len(batch), finite=self.session.on_nan != "worst", wording=TOLD)
         except BadValue as error:
             raise ValueError(f"{error} (nothing was changed: the batch can be told again)") from None
-        for start, stop in batch.stretches():
-            self.recorded.deliver(int(batch.rows[start]), numbers[start:stop])
+        with Deferred():
+            for start, stop in batch.stretches():
+                self.recorded.deliver(int(batch.rows[start]), numbers[start:stop])
 
     def stop(self, message: str = "stopped by the user") -> None:
         """End the run; F at the result is still asked for, out of the calls that were kept for it."""
-        self.recorded.finish(Status.STOPPED, message)
+        with Deferred():
+            self.recorded.finish(Status.STOPPED, message)
 
     def close(self) -> None:
         """Let go of the run folder; the run can be opened again."""
-        self.recorded.close()
+        with Deferred():
+            self.recorded.close()
 
     def __enter__(self) -> Optimizer:
         return self

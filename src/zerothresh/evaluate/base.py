@@ -10,9 +10,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.basics.text import shorten
 from zerothresh.rounds.plan import Plan
 
 Array = NDArray[np.float64]
+
+MOST_SUMMARY = 1000  # characters; a message may be as long as a user's data
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,13 @@ class Failure:
 
     @property
     def summary(self) -> str:
-        """The type and the message of the error, for one line of text."""
+        """The type and the message of the error, for one line of text; a very long message loses its middle."""
         try:
             text = str(self.error)
         except Exception:  # a user's exception class may be unable to describe itself
             text = ""
-        return f"{type(self.error).__name__}: {text}" if text else type(self.error).__name__
+        name = type(self.error).__name__
+        return shorten(f"{name}: {text}" if text else name, MOST_SUMMARY)
 
     @property
     def traceback(self) -> str:
@@ -81,7 +85,6 @@ class Evaluator(Protocol):
     """
 
     outstanding: int
-    parallel: bool
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate row ranges of a plan.
@@ -97,13 +100,27 @@ class Evaluator(Protocol):
         """
 
     def halt(self) -> None:
-        """Begin no more calls; ``evaluate`` yields the outcome of the calls in progress, and then ends."""
+        """Begin no more calls; ``evaluate`` yields the outcome of the calls in progress, and then ends.
+
+        A signal handler may call this, and `leave`, at any instant.
+        """
+
+    def leave(self) -> None:
+        """Do not even wait for the calls in progress; `abandon` names them."""
 
     def drain(self) -> Iterator[Arrival | Failure]:
         """Wait for the calls that were in progress when ``evaluate`` was abandoned, and yield their outcome."""
 
+    def abandon(self, error: BaseException) -> Iterator[Failure]:
+        """Yield the calls that have begun and that nobody waits for any more, because of an error: they failed."""
+
     def close(self) -> None:
         """Release the threads that the evaluator started itself."""
+
+
+def failure_of(plan: Plan, start: int, stop: int, error: BaseException, *, begun: bool = True) -> Failure:
+    """Return the failure of a call for the rows [start, stop) of a plan."""
+    return Failure(start, plan.point(start), int(plan.components[start]), error, stop - start, begun)
 
 
 def split_ranges(missing: list[tuple[int, int]], chunk: int) -> Iterator[tuple[int, int]]:

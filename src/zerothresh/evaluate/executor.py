@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor, Future
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from zerothresh.evaluate.base import Arrival, Failure, split_ranges
+from zerothresh.evaluate.base import Arrival, Failure, failure_of, split_ranges
 from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.objective.forms import Objective
 from zerothresh.rounds.plan import Plan
+
+AWAKE = 0.2  # seconds; a signal may be delivered to another thread, and this one sees it only when it wakes up
+CANCELLED = (
+    "the executor cancelled the call before it began, as shutdown(cancel_futures=True) does: give the run an executor "
+    "that stays open until the run ends"
+)
 
 
 class OnExecutor:
@@ -38,15 +45,17 @@ class OnExecutor:
         self.objective, self.chunk = objective, chunk if objective.vectorized else 1
         self.executor, self.width, self.own, self.timeout = executor, width, own, timeout
         self.outstanding = 0
-        self.parallel = True
-        self._halted = False
+        self._halted = self._left = self._draining = False
         self._running: dict[Future[Any], tuple[Plan, int, int, float]] = {}
+        self._done: SimpleQueue[Future[Any] | None] = SimpleQueue()  # calls that have ended; None only wakes us up
+        self._ended: set[Future[Any] | None] = set()  # those that were taken from there and not answered yet
+        self._broken_off: list[Failure] = []  # calls whose exception ends the run, as Ctrl-C does
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         parts = split_ranges(missing, self.chunk)
         self._halted = False
         more = True
-        while True:
+        while not self._left:
             while more and not self._halted and len(self._running) < self.width:
                 part = next(parts, None)
                 if part is None:
@@ -56,37 +65,72 @@ class OnExecutor:
                     future = self._submit(plan, *part)
                 except Exception as error:  # the executor is broken, or has been shut down
                     self.halt()
-                    yield self._failure(plan, *part, error, begun=False)
+                    yield failure_of(plan, *part, error, begun=False)
                     break
                 self._running[future] = plan, *part, time.monotonic()
                 self.outstanding += part[1] - part[0]
+                future.add_done_callback(self._done.put)
             if not self._running:
                 return
             yield from self._finished()
 
-    def drain(self) -> Iterator[Arrival | Failure]:
-        self.halt()
-        while self._running:
-            yield from self._finished()
-
     def halt(self) -> None:
         self._halted = True
-        for future, (_, start, stop, _) in list(self._running.items()):
-            if future.cancel():  # the call had not begun, so it does not count
-                del self._running[future]
-                self.outstanding -= stop - start
+        self._done.put(None)
+
+    def leave(self) -> None:
+        self._left = True
+        self._done.put(None)
+
+    def drain(self) -> Iterator[Arrival | Failure]:
+        self._halted = self._draining = True
+        self._cancel_waiting()
+        while self._running and not self._left:
+            yield from self._finished()
+
+    def abandon(self, error: BaseException) -> Iterator[Failure]:
+        yield from self._broken_off
+        self._broken_off.clear()
+        self._cancel_waiting()
+        running, self.outstanding = list(self._running.values()), 0
+        self._running.clear()
+        for plan, start, stop, _ in running:
+            yield failure_of(plan, start, stop, error)
+
+    def _cancel_waiting(self) -> None:
+        """Take back the calls that no worker has begun; they do not count."""
+        for future in list(self._running):
+            if future.cancel():
+                self._forget(future)
+
+    def _forget(self, future: Future[Any]) -> tuple[Plan, int, int]:
+        """Remove a call from those in progress, and return the rows of a plan that it was for."""
+        plan, start, stop, _ = self._running.pop(future)
+        self._ended.discard(future)
+        self.outstanding -= stop - start
+        return plan, start, stop
 
     def _finished(self) -> Iterator[Arrival | Failure]:
-        """Wait until at least one call has finished or is overdue, and yield the outcome."""
-        patience = None
+        """Wait until at least one call has ended, is overdue or is no longer wanted, and yield the outcome."""
+        patience = AWAKE
         if self.timeout is not None:
             oldest = min(begun for _, _, _, begun in self._running.values())
-            patience = max(0.0, oldest + self.timeout - time.monotonic())
-        done, _ = wait(self._running, timeout=patience, return_when=FIRST_COMPLETED)
+            patience = min(patience, max(0.0, oldest + self.timeout - time.monotonic()))
+        try:
+            if not self._ended:
+                self._ended.add(self._done.get(timeout=patience))
+            while True:
+                self._ended.add(self._done.get_nowait())
+        except Empty:
+            pass
+        if self._halted:
+            self._cancel_waiting()
+        self._ended.intersection_update(self._running)
+        done = [future for future in self._running if future in self._ended]
         for future in sorted(done, key=lambda f: self._running[f][1]):
-            plan, start, stop, _ = self._running.pop(future)
-            self.outstanding -= stop - start
-            yield self._answer(plan, future, start, stop)
+            answer = self._answer(future, *self._forget(future))
+            if answer is not None:
+                yield answer
         if self.timeout is not None and not done:
             yield from self._overdue(time.monotonic() - self.timeout)
 
@@ -94,14 +138,13 @@ class OnExecutor:
         """Abandon the calls that were submitted before the time ``limit`` and have not finished."""
         for future, (plan, start, stop, begun) in list(self._running.items()):
             if begun <= limit and not future.done():
-                del self._running[future]
-                self.outstanding -= stop - start
+                self._forget(future)
                 started = not future.cancel()
                 if started and isinstance(self.executor, DaemonPool):
                     self.executor.replace_one()
                 took = f"the call took longer than timeout = {self.timeout} s and was abandoned"
                 waited = f"no worker was free for timeout = {self.timeout} s, because all of them hang in earlier calls"
-                yield self._failure(plan, start, stop, TimeoutError(took if started else waited), begun=started)
+                yield failure_of(plan, start, stop, TimeoutError(took if started else waited), begun=started)
 
     def _submit(self, plan: Plan, start: int, stop: int) -> Future[Any]:
         """Give the rows [start, stop) to the executor as one call."""
@@ -110,18 +153,20 @@ class OnExecutor:
             return self.executor.submit(_batch, self.objective, plan.points(start, stop), components)
         return self.executor.submit(_value, self.objective, plan.point(start), int(components[0]))
 
-    def _answer(self, plan: Plan, future: Future[Any], start: int, stop: int) -> Arrival | Failure:
-        """Return the outcome of a call that has finished."""
+    def _answer(self, future: Future[Any], plan: Plan, start: int, stop: int) -> Arrival | Failure | None:
+        """Return the outcome of a call that has ended; None if it ends the run, which is dealt with elsewhere."""
+        if future.cancelled():
+            return failure_of(plan, start, stop, RuntimeError(CANCELLED), begun=False)
         error = future.exception()
-        if error is not None:
-            if not isinstance(error, (Exception, SystemExit)):
-                raise error  # a KeyboardInterrupt from a worker
-            return self._failure(plan, start, stop, error)
-        return Arrival(start, np.atleast_1d(future.result()))
-
-    @staticmethod
-    def _failure(plan: Plan, start: int, stop: int, error: BaseException, *, begun: bool = True) -> Failure:
-        return Failure(start, plan.point(start), int(plan.components[start]), error, stop - start, begun)
+        if error is None:
+            return Arrival(start, np.atleast_1d(future.result()))
+        failure = failure_of(plan, start, stop, error)
+        if isinstance(error, (Exception, SystemExit)):
+            return failure
+        self._broken_off.append(failure)
+        if not self._draining:
+            raise error
+        return None
 
     def close(self) -> None:
         if self.own:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from zerothresh.evaluate.base import Arrival, Failure, split_ranges
+from zerothresh.evaluate.base import Arrival, Failure, failure_of, split_ranges
 from zerothresh.objective.forms import Objective
 from zerothresh.rounds.plan import Plan
 
@@ -23,8 +23,8 @@ class Serial:
     def __init__(self, objective: Objective, chunk: int) -> None:
         self.objective, self.chunk = objective, chunk
         self.outstanding = 0
-        self.parallel = False
         self._halted = False
+        self._call: tuple[Plan, int, int] | None = None  # the latest call: the rows of a plan that it was for
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         self._halted = False
@@ -38,6 +38,7 @@ class Serial:
             points = plan.points(start, stop)
             components = plan.components[start:stop]
             components.flags.writeable = False
+            self._call = plan, start, stop
             self.outstanding = stop - start
             answer: Arrival | Failure
             try:
@@ -56,6 +57,7 @@ class Serial:
                 if self._halted:
                     return
                 point = plan.point(row)
+                self._call = plan, row, row + 1
                 self.outstanding = 1
                 answer: Arrival | Failure
                 try:
@@ -68,8 +70,17 @@ class Serial:
     def halt(self) -> None:
         self._halted = True
 
+    def leave(self) -> None:
+        if self.outstanding:
+            raise KeyboardInterrupt  # breaks off the call, because the signal arrived in its thread
+
     def drain(self) -> Iterator[Arrival | Failure]:
         yield from ()
+
+    def abandon(self, error: BaseException) -> Iterator[Failure]:
+        calls, self.outstanding = self.outstanding, 0
+        if calls and self._call is not None:
+            yield failure_of(*self._call, error)
 
     def close(self) -> None:
         pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,15 +19,24 @@ from zerothresh.runs import snapshot
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.failures import Failures
 from zerothresh.runs.identity import compare, digest
-from zerothresh.runs.journal import FSYNC_MODES, FailureLine, Journal, ValueLine
-from zerothresh.runs.journal import read as read_journal
+from zerothresh.runs.journal import FSYNC_MODES, FailureLine, Journal, Place, ValueLine, read_between
 from zerothresh.runs.lock import Lock
-from zerothresh.runs.paths import JOURNAL, PART, SNAPSHOT, numbered, read_plain, run_path, sync_folder
+from zerothresh.runs.paths import (
+    JOURNAL,
+    PART,
+    SNAPSHOT,
+    numbered,
+    read_plain,
+    run_path,
+    sync_folder,
+    truncate_plain,
+)
 from zerothresh.runs.sessions import Sessions
 from zerothresh.version import __version__
 
 SCHEMA = 1  # the version of the format of run.json
 SHARE = 1 / 300  # the share of a run's time that snapshots may take, so that the whole run folder costs at most 2 %
+LARGEST_COUNT = 1 << 53  # beyond it a whole number in JSON may have been rounded
 _MOST_BYTES = 1 << 20  # a longer run.json is refused
 _FIRST_COST = 0.005  # seconds; an assumption about the time of a snapshot, until one has been written
 
@@ -47,6 +57,49 @@ class Recovered:
     meta: dict[str, Any] | None = None
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     lines: tuple[ValueLine | FailureLine, ...] = ()
+
+
+@dataclass(frozen=True)
+class StoredSnapshot:
+    """A snapshot as it was read; without arguments, the beginning of a run.
+
+    Attributes
+    ----------
+    round: the number of the round before which it was taken.
+    path: the file.
+    meta, arrays: the counts and numbers, and the arrays.
+    place: the place in the journals from which values count that the snapshot does not have.
+    completed, failed: the calls that it counts, with and without a value.
+    """
+
+    round: int = 0
+    path: Path | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    place: Place = field(default_factory=lambda: Place(0, 0))
+    completed: int = 0
+    failed: int = 0
+
+
+def read_snapshot(number: int, path: Path) -> StoredSnapshot:
+    """Read the snapshot of round ``number``, whose content is not trusted; `RunError` if it is not valid."""
+    meta, arrays = snapshot.read(path)
+    if meta.get("round") != number:
+        raise RunError(f"{path} belongs to round {meta.get('round')!r:.40}")
+    place = meta.get("journal", [number, meta.get("journal_bytes") or 0])  # the second one by earlier versions
+    if not isinstance(place, list) or len(place) != 2:
+        raise RunError(f"{path} names {place!r:.40} as its place in the journals, which no run writes")
+    counts = [place[0], place[1], meta.get("nfev"), meta.get("failed_calls")]
+    if any(type(count) is not int or not 0 <= count < LARGEST_COUNT for count in counts):
+        raise RunError(f"{path} has counts that no run writes ({counts!r:.80})")
+    return StoredSnapshot(number, path, meta, arrays, Place(place[0], place[1]), meta["nfev"], meta["failed_calls"])
+
+
+def _leads(old: StoredSnapshot, new: StoredSnapshot, journals: list[tuple[int, Path]]) -> bool:
+    """Whether the journals hold every call between two snapshots, so that the old one leads to the new one again."""
+    lines, _, _ = read_between(journals, old.place, new.place)
+    made = sum(line.values.size if isinstance(line, ValueLine) else line.calls for line in lines)
+    return made >= new.completed + new.failed - old.completed - old.failed
 
 
 class Run:
@@ -72,7 +125,7 @@ class Run:
             raise RunError(f"{self.folder} holds other files and no run.json: name a new or empty folder for the run")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = Lock(self.folder)
+            self._lock = Lock(self.folder)  # if anything fails from here on, it is released with this object
             for name in filter(PART.fullmatch, os.listdir(self.folder)):
                 (self.folder / name).unlink()  # left by a process that was killed while it wrote
         except OSError as error:
@@ -91,13 +144,21 @@ class Run:
 
     # Opening.
 
-    def recover(self, identity: dict[str, Any], budget: int) -> Recovered:
+    def recover(
+        self,
+        identity: dict[str, Any],
+        budget: int,
+        has_trace: Callable[[dict[str, Any]], bool] = lambda meta: True,
+    ) -> Recovered:
         """Read what the folder knows about a run, or describe the run in it if the folder is new.
 
         Arguments
         ---------
         identity: the arguments that make the run what it is, from `identity_of`.
         budget: the budget of the run, which may be larger than before but not smaller.
+        has_trace: whether the trace up to a snapshot, whose counts and numbers are given, is undamaged. If it is not,
+            an older snapshot is preferred whose trace is, as long as the journals have all values since: then the
+            trace is made again.
 
         Returns
         -------
@@ -116,7 +177,7 @@ class Run:
             )
         if budget > described["budget"]:
             self._describe(identity, budget)
-        return self._newest(described["budget"])
+        return self._newest(described["budget"], has_trace)
 
     def _describe(self, identity: dict[str, Any], budget: int) -> None:
         """Write run.json."""
@@ -126,70 +187,70 @@ class Run:
         files.write(self.folder / "run.json", json.dumps(description, indent=1) + "\n")
         sync_folder(self.folder)
 
-    def _newest(self, budget: int) -> Recovered:
-        """Read the newest valid snapshot and the journals since."""
+    def _newest(self, budget: int, has_trace: Callable[[dict[str, Any]], bool]) -> Recovered:
+        """Read the newest valid snapshot, or the newest one that gives the whole trace, and the values since."""
         journals = numbered(self.folder, JOURNAL)
-        reasons = []
-        for number, path in [*reversed(numbered(self.folder, SNAPSHOT)), (0, None)]:
-            meta: dict[str, Any] | None = None
-            arrays: dict[str, NDArray[Any]] = {}
-            if path is not None:
-                try:
-                    meta, arrays = snapshot.read(path)
-                    if meta.get("round") != number or meta.get("run") != self._name:
-                        raise RunError(f"{path} belongs to another run or another round")
-                except RunError as error:
-                    reasons.append(str(error))
-                    self._broken.append(path)
-                    continue
-            elif reasons and not (journals and journals[0][0] == 0):
-                raise RunError(
-                    f"no snapshot of {self.folder} can be read: {'; '.join(reasons)}. Restore one from a copy, or name "
-                    "another folder"
-                )
-            begin = 0 if meta is None else int(meta.get("journal_bytes") or 0)
-            lines = self._lines_since(number, begin, journals)
-            if meta is not None:
-                self._check_fallback(number, meta, journals)
-            self._base = number
-            return Recovered(budget, meta, arrays, tuple(lines))
-        raise AssertionError("unreachable")
+        stored, reasons = self._stored_snapshots()
+        if not stored and reasons and not (journals and journals[0][0] == 0):
+            raise RunError(
+                f"no snapshot of {self.folder} can be read: {'; '.join(reasons)}. Restore one from a copy, or name "
+                "another folder"
+            )
+        stored.append(StoredSnapshot())  # the beginning of the run
+        chosen = newest = stored[0]
+        if not has_trace(newest.meta):
+            chosen = next((old for old in stored[1:] if has_trace(old.meta) and _leads(old, newest, journals)), newest)
+        lines, ends, torn = read_between(journals, chosen.place)
+        if ends:
+            self._tail = ends[-1]
+            for number, path in journals:
+                if torn and number > self._tail[1]:
+                    path.unlink()  # values after a gap belong to points that may not be asked for again
+        if chosen is newest and chosen.path is not None:
+            self._check_fallback(chosen, stored[1], journals)
+        self._base = chosen.round
+        meta = None if chosen.path is None else chosen.meta
+        return Recovered(budget, meta, chosen.arrays, tuple(lines))
 
-    def _check_fallback(self, number: int, meta: dict[str, Any], journals: list[tuple[int, Path]]) -> None:
+    def _stored_snapshots(self) -> tuple[list[StoredSnapshot], list[str]]:
+        """Read the snapshots of this run, the newest first; the others are broken, for the reasons that follow."""
+        stored, reasons = list[StoredSnapshot](), list[str]()
+        for number, path in reversed(numbered(self.folder, SNAPSHOT)):
+            try:
+                found = read_snapshot(number, path)
+                if found.meta.get("run") != self._name:
+                    raise RunError(f"{path} belongs to another run")
+                stored.append(found)
+            except RunError as error:
+                reasons.append(str(error))
+                self._broken.append(path)
+        return stored, reasons
+
+    def _check_fallback(self, newest: StoredSnapshot, old: StoredSnapshot, journals: list[tuple[int, Path]]) -> None:
         """Make sure that the run could fall back to the snapshot before this one without a gap in its values.
 
         An incomplete end of a journal between the two, which a power failure can leave, is cut off. If values were
         lost with it, these journals and the older snapshots are removed.
         """
-        older = [(old, path) for old, path in numbered(self.folder, SNAPSHOT) if old < number]
-        back = older[-1][0] if older else 0
-        count = 0
-        with suppress(RunError, OSError, KeyError, TypeError):
-            count = int(snapshot.read(older[-1][1])[0]["nfev"]) if older else 0
-        between = [path for base, path in journals if back <= base < number]
-        for path in between:
-            lines, end, torn = read_journal(path)
-            count += sum(line.values.size for line in lines if isinstance(line, ValueLine) and line.round >= back)
-            if torn:
-                os.truncate(path, end)
-        if between and count < int(meta.get("nfev") or 0):
-            for path in [*between, *(path for _, path in older)]:
-                path.unlink(missing_ok=True)
-
-    def _lines_since(self, number: int, begin: int, journals: list[tuple[int, Path]]) -> list[ValueLine | FailureLine]:
-        """Read the journals since a snapshot from byte ``begin`` on; the last one is the journal to continue."""
-        lines: list[ValueLine | FailureLine] = []
-        torn = False
-        for base, path in journals:
-            if base < number:
-                continue
-            if torn:  # values after a gap belong to points that may not be asked for again
+        place = newest.place
+        lines, ends, torn = read_between(journals, old.place, place)
+        if torn and ends[-1][1] < place.number:
+            path, _, end = ends[-1]
+            truncate_plain(path, end)
+        count = sum(line.values.size for line in lines if isinstance(line, ValueLine))
+        if not ends or count >= newest.completed - old.completed:
+            return
+        for number, path in numbered(self.folder, SNAPSHOT):
+            if number < newest.round:
                 path.unlink()
-                continue
-            found, end, torn = read_journal(path, begin if base == number else 0)
-            lines += found
-            self._tail = path, base, end
-        return lines
+        for number, path in journals:
+            behind = number == place.number and path.stat().st_size > place.byte  # values that the snapshot lacks
+            if number < newest.round and number <= place.number and not behind and path != self._tail_path():
+                path.unlink()
+
+    def _tail_path(self) -> Path | None:
+        """Return the journal that is continued, if there is one."""
+        return None if self._tail is None else self._tail[0]
 
     # Writing.
 
@@ -197,6 +258,7 @@ class Run:
         """Return the journal that follows the newest snapshot, and open it if necessary."""
         if self.closed:
             raise RunError(f"the run {self.folder} has been closed: open it again to continue it")
+        self._lock.check_process()
         if self.open_journal is None:
             if self._tail is None:
                 self._tail = self.folder / f"journal-{self._base:010d}.jsonl", self._base, 0
@@ -219,34 +281,41 @@ class Run:
         arrays: the arrays of the search, from `flatten`.
         """
         begun = self._last = time.monotonic()
+        self._lock.check()
         number = int(meta["round"])
-        meta = {**meta, "run": self._name}
         same = self._tail is not None and self._tail[1] == number  # no round has ended since the last snapshot
-        if same:
-            meta = {**meta, "journal_bytes": self.journal().mark()}
+        if self._tail is None:
+            place = Place(number, 0)
+        else:  # an open journal may have grown since it was opened
+            _, journal, end = self._tail
+            place = Place(journal, end if self.open_journal is None else self.open_journal.mark())
         if self.open_journal is not None:
             self.open_journal.sync()  # the values before the snapshot must be on the disk before it is
-        snapshot.write(self.folder / f"snapshot-{number:010d}.npz", meta, arrays, sync=self.fsync != "never")
-        if not same:
-            if self.open_journal is not None:
-                self.open_journal.close()
-            self.open_journal, self._tail = None, None
+        path = self.folder / f"snapshot-{number:010d}.npz"
+        snapshot.write(path, {**meta, "run": self._name, "journal": place}, arrays, sync=self.fsync != "never")
+        # From here on a new session begins with this snapshot, and reads what was written behind its place.
         self._base = number
+        if not same:
+            old, self.open_journal, self._tail = self.open_journal, None, None
+            if old is not None:
+                old.close()
+        if self.fsync != "never":
+            sync_folder(self.folder)  # before anything older is removed
         while self._broken:  # they must not count as one of the two that are kept
             broken = self._broken.pop()
-            if broken.name != f"snapshot-{number:010d}.npz":
+            if broken != path:
                 broken.unlink(missing_ok=True)
         newest = [n for n, _ in numbered(self.folder, SNAPSHOT)][-2:]
         oldest = 0 if len(newest) < 2 else newest[0]
         for pattern in (SNAPSHOT, JOURNAL):
-            for n, path in numbered(self.folder, pattern):
+            for n, old_path in numbered(self.folder, pattern):
                 if n < oldest:
-                    path.unlink(missing_ok=True)
+                    old_path.unlink(missing_ok=True)
         now = time.monotonic()
         self._cost, self._last = max(0.0, now - begun), now
 
     def close(self) -> None:
-        """Close the journal and release the lock."""
+        """Close the journal and release the lock; in a forked child, both are left to the parent."""
         self.closed = True
         if self.open_journal is not None:
             with suppress(OSError):

@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.runs import snapshot
 from zerothresh.runs.errors import RunError
 from zerothresh.runs.failures import Failures
-from zerothresh.runs.folder import read_description
-from zerothresh.runs.journal import FailureLine
-from zerothresh.runs.journal import read as read_journal
+from zerothresh.runs.folder import StoredSnapshot, read_description, read_snapshot
+from zerothresh.runs.journal import FailureLine, read_between
 from zerothresh.runs.lock import holder_of
-from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered, open_plain, run_path
+from zerothresh.runs.paths import JOURNAL, SNAPSHOT, numbered, run_path
 from zerothresh.runs.sessions import Sessions
-from zerothresh.runs.trace_file import reader
+from zerothresh.runs.trace_file import extent_of, reader
 from zerothresh.session.trace import Trace
 
 Array = NDArray[np.float64]
@@ -72,20 +70,21 @@ class StoredRun:
         """Return the history of the run up to the snapshot."""
         trace = Trace()
         counts = {} if self.meta is None else self.meta.get("trace")
-        rows, size, changes = (_count(self.folder, counts, name, 0) for name in ("rows", "bytes", "changes"))
-        if not rows:
+        extent, changes = extent_of(self.meta or {}), _count(self.folder, counts, "changes", 0)
+        if not extent.rows:
             return trace
         path = self.folder / "trace.csv"
         try:
-            os.close(open_plain(path, os.O_RDONLY))
-            trace.resume(reader(path, size), rows, changes, np.empty(0, np.int64))
+            trace.resume(reader(path, extent), extent.rows, changes, np.empty(0, np.int64))
             found = len(trace.nfev)
         except OSError as error:
             raise RunError(f"{path} cannot be read: {error.strerror}") from None
-        except (ValueError, OverflowError, IndexError) as error:
+        except RunError:
+            raise
+        except ValueError as error:
             raise RunError(f"{path} is not what a run writes ({error}): restore it from a copy") from None
-        if found != rows:
-            raise RunError(f"{path} has {found} rows, but the snapshot counts {rows}: restore it from a copy")
+        if found != extent.rows:
+            raise RunError(f"{path} has {found} rows, but the snapshot counts {extent.rows}: restore it from a copy")
         return trace
 
 
@@ -210,35 +209,25 @@ def _names(folder: Path) -> list[tuple[int, Path]]:
 def _read_once(folder: Path) -> StoredRun:
     """Read the newest valid snapshot and the journals; another process may change them meanwhile."""
     description = read_description(folder)
-    meta: dict[str, Any] | None = None
-    arrays: dict[str, NDArray[Any]] = {}
-    base, broken = 0, []
+    newest, broken = StoredSnapshot(), list[str]()
     for number, path in reversed(numbered(folder, SNAPSHOT)):
         try:
-            meta, arrays = snapshot.read(path)
-            if meta.get("round") != number:
-                raise RunError(f"{path} belongs to round {meta.get('round')!r:.40}")
-            base = number
+            newest = read_snapshot(number, path)
             break
         except RunError as error:
-            meta, arrays = None, {}
             broken.append(str(error))
-    journals = [(number, path) for number, path in numbered(folder, JOURNAL) if number >= base]
-    if broken and meta is None and not (journals and journals[0][0] == 0):
+    journals = numbered(folder, JOURNAL)
+    if broken and newest.path is None and not (journals and journals[0][0] == 0):
         raise RunError(f"no snapshot of {folder} can be read: {'; '.join(broken)}. Restore one from a copy")
-    begin = 0 if meta is None else _count(folder, meta, "journal_bytes", 0)
     values = failed = 0
-    for number, path in journals:
-        lines, _, torn = read_journal(path, begin if number == base else 0)
-        for line in lines:
-            if line.round >= base:
-                if isinstance(line, FailureLine):
-                    failed += line.calls
-                else:
-                    values += line.values.size
-        if torn:  # values after a gap are not used
-            break
-    return StoredRun(folder, description, meta, arrays, values, failed, tuple(broken))
+    for line in read_between(journals, newest.place)[0]:  # values after a gap are not used
+        if line.round >= newest.round:
+            if isinstance(line, FailureLine):
+                failed += line.calls
+            else:
+                values += line.values.size
+    meta = None if newest.path is None else newest.meta
+    return StoredRun(folder, description, meta, newest.arrays, values, failed, tuple(broken))
 
 
 def inspect(folder: str | os.PathLike[str]) -> Inspection:
@@ -379,8 +368,6 @@ def _count(folder: Path, counts: Any, name: str, default: int) -> int:
     value = counts.get(name, default) if isinstance(counts, dict) else None
     if name == "changes" and value == -1:
         return -1  # no step yet
-    if value is None and name == "journal_bytes":
-        return 0
     if type(value) is not int or not 0 <= value < 1 << 53:
         raise RunError(
             f"the snapshot in {folder} has {name} = {value!r:.40}, which no run writes: restore it from a copy"

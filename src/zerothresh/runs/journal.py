@@ -12,7 +12,7 @@ import threading
 from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -58,6 +58,13 @@ class ValueLine:
     values: Array
 
 
+class Place(NamedTuple):
+    """A place in the journals of a run: the number in the name of a journal, and a byte of that file."""
+
+    number: int
+    byte: int
+
+
 @dataclass(frozen=True)
 class FailureLine:
     """A failed call that the journal holds.
@@ -98,6 +105,7 @@ class Journal:
 
     def __init__(self, path: Path, fsync: str, end: int = 0) -> None:
         self.path = path
+        self._process = os.getpid()
         self._fd = open_plain(path, os.O_RDWR | os.O_CREAT)
         self._end, self._claimed, self._margin = end, end, 0
         self._map: mmap.mmap | None = None
@@ -164,6 +172,8 @@ class Journal:
         start: the first row.
         values: the values of the rows start, start + 1, and so on.
         """
+        if os.getpid() != self._process:
+            self._refuse()
         if not _LITTLE:
             values = values.astype("<f8")
         data = values.tobytes()
@@ -186,9 +196,18 @@ class Journal:
 
     def failure(self, round_: int, start: int, component: int, calls: int) -> None:
         """Append a failed call, so that it stays counted; the arguments are those of `FailureLine`."""
+        if os.getpid() != self._process:
+            self._refuse()
         body = b'{"r":%d,"a":%d,"c":%d,"failed":%d}' % (round_, start, component, calls)
         self._next = -1
         self._append(b"%08x %b\n" % (crc32(body), body))
+
+    def _refuse(self) -> None:
+        """Raise `RunError`, because a forked child must not write into the journal of its parent."""
+        raise RunError(
+            f"{self.path} is written by process {self._process}, and this is process {os.getpid()}, which was forked "
+            "from it: open the run again in this process, after the other has closed it"
+        )
 
     def _append(self, line: bytes) -> None:
         """Write a line, have it synced as the mode demands, and reserve space if little is left."""
@@ -220,13 +239,17 @@ class Journal:
             _sync(self._fd)
 
     def close(self) -> None:
-        """Release the reserved space, sync and close the file."""
+        """Release the reserved space, sync and close the file; in a forked child, leave it to the parent."""
+        if os.getpid() != self._process:
+            return
         if self._syncer is not None:
             self._syncer.stop()
         self._unmap()
-        os.ftruncate(self._fd, self._end)
-        self.sync()
-        os.close(self._fd)
+        try:
+            os.ftruncate(self._fd, self._end)
+            self.sync()
+        finally:
+            os.close(self._fd)
 
 
 class Syncer:
@@ -275,20 +298,21 @@ class Syncer:
         self._thread.join()
 
 
-def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int, bool]:
+def read(path: Path, begin: int = 0, stop: int | None = None) -> tuple[list[ValueLine | FailureLine], int, bool]:
     """Read the valid lines of a journal up to the first incomplete or damaged one.
 
     Arguments
     ---------
     path: the journal.
     begin: the byte to begin at, 0 by default.
+    stop: the byte to stop at; None, the default, means the end of the file.
 
     Returns
     -------
     The lines, with the values of short lines joined to the line before them; the byte where the valid lines end;
     and whether anything but zeros follows there.
     """
-    data = read_plain(path, _MOST_BYTES)
+    data = read_plain(path, _MOST_BYTES)[:stop]
     lines: list[ValueLine | FailureLine] = []
     at = min(begin, len(data))
     while True:
@@ -302,6 +326,36 @@ def read(path: Path, begin: int = 0) -> tuple[list[ValueLine | FailureLine], int
             if more:
                 line = replace(line, values=np.concatenate([line.values, np.frombuffer(b"".join(more), "<f8")]))
         lines.append(line)
+
+
+def read_between(
+    journals: list[tuple[int, Path]], begin: Place, stop: Place | None = None
+) -> tuple[list[ValueLine | FailureLine], list[tuple[Path, int, int]], bool]:
+    """Read the valid lines between two places of the journals of a run, up to the first damaged one.
+
+    Arguments
+    ---------
+    journals: the numbers and paths of all journals, in increasing order.
+    begin, stop: the first place, and the place to stop at; None, the default, means the end.
+
+    Returns
+    -------
+    The lines; the path, number and end of the valid lines of each journal that was read; and whether the reading
+    stopped at a damaged line.
+    """
+    lines: list[ValueLine | FailureLine] = []
+    ends: list[tuple[Path, int, int]] = []
+    for number, path in journals:
+        if number < begin.number or (stop is not None and number > stop.number):
+            continue
+        first = begin.byte if number == begin.number else 0
+        last = stop.byte if stop is not None and number == stop.number else None
+        found, end, torn = read(path, first, last)
+        lines += found
+        ends.append((path, number, max(end, first)))
+        if torn:
+            return lines, ends, True
+    return lines, ends, False
 
 
 def _chain(data: bytes, at: int, chain: int) -> tuple[list[bytes], int]:

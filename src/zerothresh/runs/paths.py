@@ -49,6 +49,8 @@ def run_path(folder: object) -> Path:
 def open_plain(path: Path, flags: int) -> int:
     """Open a regular file; links, pipes and devices are refused with `RunError`.
 
+    So is a file with a second name (a hard link) if it is opened for writing: the other name may be anybody's.
+
     Arguments
     ---------
     path: the file.
@@ -64,9 +66,16 @@ def open_plain(path: Path, flags: int) -> int:
         if error.errno in (errno.ELOOP, errno.EMLINK):
             raise RunError(f"{path} is a link, but a run folder holds only regular files: it is not opened") from None
         raise
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
         os.close(fd)
         raise RunError(f"{path} is not a regular file, but a run folder holds only regular files: it is not opened")
+    if found.st_nlink > 1 and flags & (os.O_WRONLY | os.O_RDWR):
+        os.close(fd)
+        raise RunError(
+            f"{path} has another name elsewhere (a hard link), whose content would change too: it is not written; "
+            "copy the folder, and name the copy"
+        )
     return fd
 
 
@@ -78,6 +87,15 @@ def read_plain(path: Path, most: int) -> bytes:
         if size > most:
             raise RunError(f"{path} has {size:,} bytes, but at most {most:,} are expected: it is not read")
         return file.read(most + 1)
+
+
+def truncate_plain(path: Path, size: int) -> None:
+    """Cut a regular file off after ``size`` bytes; see `open_plain`."""
+    fd = open_plain(path, os.O_WRONLY)
+    try:
+        os.ftruncate(fd, size)
+    finally:
+        os.close(fd)
 
 
 def numbered(folder: Path, pattern: re.Pattern[str]) -> list[tuple[int, Path]]:

@@ -13,25 +13,28 @@ from typing import Any
 import numpy as np
 
 from zerothresh.basics.arrays import Array
+from zerothresh.basics.text import shorten
 from zerothresh.constraint.threshold import Diverged
 from zerothresh.evaluate.base import Failure
 from zerothresh.rounds.advance import Standing, advance
 from zerothresh.rounds.states import Arrays, StateError
 from zerothresh.rounds.task import Task
-from zerothresh.runs.errors import RunError
-from zerothresh.runs.folder import Run
+from zerothresh.runs.errors import LockLost, RunError
+from zerothresh.runs.folder import LARGEST_COUNT, Run
 from zerothresh.runs.identity import identity_of
 from zerothresh.runs.journal import FailureLine, ValueLine
-from zerothresh.runs.trace_file import TraceFile, reader
+from zerothresh.runs.trace_file import TraceFile, extent_of, reader
 from zerothresh.session.machine import Session
-from zerothresh.session.status import MonitorFailed, Status
+from zerothresh.session.status import Status
 
 COUNTS = ("nht", "nit")  # of a standing, as whole numbers in a snapshot
 NUMBERS = ("fun", "best_fun", "recent")  # of a standing, as numbers or null
-LARGEST_COUNT = 1 << 53  # beyond it a whole number in JSON may have been rounded
+ANY_FLOAT = ("fun", "recent")  # a monitor may say NaN, and a mean of huge values may overflow
+MOST_REASON = 200  # characters of an error that a message repeats
 LARGEST_TRIAL = 1 << 24  # calls of a round that is still tried out with zeros
 REFUSED = "the folder is refused; restore it from a copy, or name another one"
-WITHOUT_SNAPSHOT = (Status.INTERRUPTED, Status.DIVERGED, Status.DISK)  # ends that are not between two rounds
+# Ends that are not between two rounds.
+WITHOUT_SNAPSHOT = (Status.INTERRUPTED, Status.DIVERGED, Status.DISK, Status.METHOD_FAILED)
 
 
 class Recorder:
@@ -56,7 +59,7 @@ class Recorder:
             search.restored(search.arrays(), 0)  # a state that cannot be kept is refused before anything is paid for
         except StateError as error:
             raise RunError(str(error)) from None
-        recovered = run.recover(identity_of(task, fingerprint), task.budget)
+        recovered = run.recover(identity_of(task, fingerprint), task.budget, self._trace.matches)
         self._lines = recovered.lines
         self._base = 0  # the round of the snapshot
         self._settled = 0  # the round at which a snapshot was last considered
@@ -69,28 +72,34 @@ class Recorder:
         """Put a snapshot into the session, after checking that it fits."""
         task, folder = session.task, self._run.folder
         try:
-            counts = [meta[name] for name in (*COUNTS, "round", "nfev", "failed_calls")]
-            if any(type(count) is not int or not 0 <= count < LARGEST_COUNT for count in counts):
-                raise RunError("counts")
-            numbers = [meta[name] for name in (*NUMBERS, "worst", "spent")]
-            if any(number is not None and type(number) not in (int, float) for number in numbers):
-                raise RunError("numbers")
-            search = session.standing.search.restored(arrays, meta["round"])
+            counts = {name: _count(meta, name) for name in (*COUNTS, "round", "nfev", "failed_calls")}
+            numbers = {name: _number(meta, name, finite=name not in ANY_FLOAT) for name in (*NUMBERS, "worst", "spent")}
+            final_round, changes = _count(meta, "final_round", low=-1), _count(meta.get("trace"), "changes", low=-1)
+            search = session.standing.search.restored(arrays, counts["round"])
             best = arrays.get("best_x")
             points = [search.incumbent.theta] if best is None else [search.incumbent.theta, best]
             if any(p.shape != (task.d,) or p.dtype != np.float64 or not np.isfinite(p).all() for p in points):
-                raise RunError("points")
-            standing = Standing(search, best_x=best, **{name: meta[name] for name in (*COUNTS, *NUMBERS)})
+                raise RunError("its points are not d finite numbers")
+            known: dict[str, Any] = {name: counts[name] for name in COUNTS} | {name: numbers[name] for name in NUMBERS}
+            standing = Standing(search, best_x=best, **known)
             self._try(task, standing)
-            rows, size, changes = (int(meta["trace"][name]) for name in ("rows", "bytes", "changes"))
-            self._trace.cut(rows, size)
             support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
-        except (RunError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"a snapshot in {folder} does not fit this run ({error}): {REFUSED}") from None
-        session.resume(standing, worst=meta["worst"], final_round=int(meta["final_round"]))
-        spent = None if meta["spent"] is None else float(meta["spent"])
-        session.ledger.resume(meta["nfev"], meta["failed_calls"], spent)
-        session.trace.resume(reader(self._trace.path, size), rows, changes, support)
+            if support.ndim != 1 or not ((support >= 0) & (support < task.d)).all():
+                raise RunError("its support is not one of d coordinates")
+        except Exception as error:  # whatever a forged state makes the method raise
+            why = shorten(str(error) or type(error).__name__, MOST_REASON)
+            raise RunError(f"a snapshot in {folder} does not fit this run ({why}): {REFUSED}") from None
+        whole, kept = extent_of(meta), self._trace.resume(meta)
+        if kept.rows < whole.rows:
+            warnings.warn(
+                f"the trace up to step {counts['nit']} is lost: trace.csv in {folder} was damaged or removed, and the "
+                "values to make it again are no longer there. The values and the result are not affected",
+                stacklevel=2,
+            )
+            changes = max(0, changes) - 1  # the first row of the new trace has a support, which is not a change
+        session.resume(standing, worst=numbers["worst"], final_round=final_round)
+        session.ledger.resume(counts["nfev"], counts["failed_calls"], numbers["spent"])
+        session.trace.resume(reader(self._trace.path, kept), kept.rows, changes, support)
         self._base = standing.round
 
     @staticmethod
@@ -106,7 +115,7 @@ class Recorder:
         except Diverged:
             pass
         except Exception as error:
-            raise RunError(f"{type(error).__name__}: {error}") from None
+            raise RunError(f"{type(error).__name__}: {shorten(str(error), MOST_REASON)}") from None
 
     def open(self, session: Session) -> None:
         """Open the session, and give it the values of the journal."""
@@ -144,8 +153,7 @@ class Recorder:
             raise wrong
         if session.on_nan != "worst" and not np.isfinite(line.values).all():
             raise wrong
-        with suppress(MonitorFailed):
-            session.deliver(line.start, line.values)
+        session.deliver(line.start, line.values)
 
     # Writing.
 
@@ -167,32 +175,42 @@ class Recorder:
             self.trouble = journal.trouble
 
     def failure(self, session: Session, failure: Failure) -> None:
-        """Write a failed call into the journal and into the list of failures."""
+        """Write a failed call into the journal, where it has a place, and then into the list of failures."""
         round_ = session.standing.round
-        self._run.failures.add(
-            round=round_,
-            row=failure.row,
-            component=failure.component,
-            point=failure.point,
-            error=failure.summary,
-            trace=failure.traceback,
-            calls=failure.charged,
-        )
         self._changed = True
-        self._run.journal().failure(round_, failure.row, failure.component, failure.charged)
+        journal = self._run.journal()
+        journal.failure(round_, failure.row, failure.component, failure.charged)
+        self.trouble = self.trouble or journal.trouble
+        try:
+            self._run.failures.add(
+                round=round_,
+                row=failure.row,
+                component=failure.component,
+                point=failure.point,
+                error=failure.summary,
+                trace=failure.traceback,
+                calls=failure.charged,
+            )
+        except OSError as error:  # the call counts all the same
+            self.trouble = error
 
     def settle(self, session: Session) -> None:
         """After the session has moved: write its end, or a snapshot if that is cheap enough by now.
 
-        A snapshot that fails costs nothing: the journal has every value.
+        A snapshot that fails costs nothing, because the journal has every value, unless it failed because the folder
+        is another process's by now.
         """
         if session.done:
             self._end(session)
         elif session.standing.round > self._settled:  # a round is over, and the next one has not begun
             self._settled = session.standing.round
             if self._run.due():
-                with suppress(OSError):
+                try:
                     self._save(session)
+                except LockLost as lost:
+                    self.trouble = lost
+                except OSError:
+                    pass
 
     def _save(self, session: Session) -> None:
         standing, ledger = session.standing, session.ledger
@@ -204,11 +222,7 @@ class Recorder:
             "spent": None if ledger.prices is None else ledger.spent,
             "worst": session.worst,
             "final_round": session.final_round,
-            "trace": {
-                "rows": self._trace.rows,
-                "bytes": self._trace.bytes,
-                "changes": session.trace.support_changes,
-            },
+            "trace": {**self._trace.extent._asdict(), "changes": session.trace.support_changes},
         }
         arrays = standing.search.arrays()
         if standing.best_x is not None:
@@ -246,3 +260,21 @@ class Recorder:
             with suppress(OSError):
                 self._run.sessions.end(session.nfev, "CLOSED", "closed before its end; it can go on")
         self._finalizer()
+
+
+def _count(meta: Any, name: str, *, low: int = 0) -> int:
+    """Return a whole number from a snapshot, whose content is not trusted."""
+    value = meta.get(name) if isinstance(meta, dict) else None
+    if type(value) is not int or not low <= value < LARGEST_COUNT:
+        raise RunError(f"{name} = {value!r:.40}")
+    return value
+
+
+def _number(meta: dict[str, Any], name: str, *, finite: bool) -> float | None:
+    """Return a number, or None, from a snapshot."""
+    value = meta.get(name)
+    if value is None:
+        return None
+    if type(value) not in (int, float) or (finite and not abs(value) < np.inf):
+        raise RunError(f"{name} = {value!r:.40}")
+    return float(value)

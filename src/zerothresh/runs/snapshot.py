@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.basics.text import shorten
 from zerothresh.rounds.states import KINDS
 from zerothresh.runs.errors import RunError
-from zerothresh.runs.paths import open_plain, sync_folder
+from zerothresh.runs.paths import open_plain
 
 _MOST_HEADER = 4096  # bytes; an array with a longer header is refused
 _MOST_ARRAYS = 1000  # a snapshot with more arrays is refused
+_MOST_REASON = 200  # characters of an error that a message repeats
 
 
 def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, sync: bool = True) -> None:
@@ -29,7 +31,8 @@ def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, 
     path: the file to write.
     meta: counts and numbers, as a JSON object.
     arrays: the arrays by name.
-    sync: whether to wait for the disk, so that this holds after a power failure too; True by default.
+    sync: whether to wait until the content is on the disk before it gets its name; True by default. The name itself
+        is on the disk once the folder has been synced, which is left to the caller.
     """
     buffer = io.BytesIO()
     header = np.frombuffer(json.dumps(meta).encode(), np.uint8)
@@ -50,8 +53,6 @@ def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, 
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    if sync:
-        sync_folder(path.parent)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -75,8 +76,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             raise RunError(f"{path} has no valid meta data")
     except RunError:
         raise
-    except (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RecursionError) as error:
-        raise RunError(f"{path} is broken ({type(error).__name__}: {error})") from None
+    except Exception as error:  # whatever a damaged or forged file makes the readers of zip, npy and JSON raise
+        raise RunError(f"{path} is broken ({type(error).__name__}: {shorten(str(error), _MOST_REASON)})") from None
     return meta, arrays
 
 

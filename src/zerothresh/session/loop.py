@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import errno
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,38 +14,48 @@ from zerothresh.evaluate.base import Arrival, Evaluator, Failure
 from zerothresh.objective.forms import BadValue
 from zerothresh.session.faults import Faults
 from zerothresh.session.recorded import RecordedSession
-from zerothresh.session.status import MonitorFailed, Status
+from zerothresh.session.status import Status
+
+FULL = (errno.ENOSPC, errno.EDQUOT)  # what the system says of a full disk
+POLL = 0.1  # seconds between two looks at whether somebody wants to stop, during a pause
 
 
 def steps(
-    run: RecordedSession, evaluator: Evaluator, faults: Faults, tick: Callable[[], None] = lambda: None
+    run: RecordedSession,
+    evaluator: Evaluator,
+    faults: Faults,
+    tick: Callable[[], None] = lambda: None,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Drive a session to its end; yield after each step, and call ``tick`` after each arrival."""
+    """Drive a session to its end; yield after each step, and call ``tick`` after each arrival.
+
+    Once ``stopping()`` is true, no more calls are begun, and the run ends as `Status.INTERRUPTED`.
+    """
     session = run.session
     deadline = np.inf if faults.max_time is None else time.monotonic() + faults.max_time
     while (current := session.open_round) is not None:
+        if stopping():
+            interrupt(run, evaluator)
+            return
         if time.monotonic() >= deadline:
             _time_is_up(run, faults)
             return
         missing, tried, stepped = current.missing(), dict[int, int](), False
         while missing and session.open_round is current:
-            try:
-                stepped, failures, late, trouble = _evaluate(run, evaluator, missing, faults, tried, deadline, tick)
-            except MonitorFailed as failed:
-                stop_for_user_error(run, "monitor", failed.__cause__)
-                return
+            stepped, failures, late = _evaluate(run, evaluator, missing, faults, tried, deadline, tick, stopping)
             missing = [(failure.row, failure.row + failure.calls) for failure in failures]
             lost = next((f for f in failures if not faults.may_retry(f.error, tried[f.row])), None)
+            trouble = run.record.trouble
             if trouble is not None:
-                reason = f"the run folder cannot be written ({trouble.strerror or trouble})"
-                message = f"{reason}: make room, and run it again; nothing that was paid for is lost"
-                run.finish(Status.DISK, message, final=False)
+                _disk(run, trouble)
+            elif stopping() and session.open_round is current:
+                interrupt(run, evaluator)
             elif lost is not None:
                 _give_up(run, lost, tried[lost.row])
             elif late and session.open_round is current:
                 _time_is_up(run, faults)
             elif missing and run.check_fit(missing):
-                _pause(run, faults, max(tried.values()), deadline)
+                _pause(run, faults, max(tried.values()), deadline, stopping)
         if stepped:
             yield
 
@@ -58,11 +68,12 @@ def _evaluate(
     tried: dict[int, int],
     deadline: float,
     tick: Callable[[], None],
-) -> tuple[bool, list[Failure], bool, OSError | None]:
+    stopping: Callable[[], bool],
+) -> tuple[bool, list[Failure], bool]:
     """Ask for some rows of the open round and deliver what comes.
 
-    No more is asked for once a call has failed for good, time is up, or the run folder cannot be written. Returns
-    whether a step was made, the failures, whether time was up, and why the run folder cannot be written.
+    No more is asked for once a call has failed for good, time is up, somebody wants to stop, or the record is in
+    trouble. Returns whether a step was made, the failures, and whether time was up.
     """
     current = run.session.open_round
     assert current is not None
@@ -70,37 +81,43 @@ def _evaluate(
     try:
         run.claim()
     except OSError as error:
-        return stepped, failures, late, error
-    trouble: OSError | None = None
+        run.record.trouble = error
+        return stepped, failures, late
     timed = deadline != np.inf
     for answer in evaluator.evaluate(current.plan, missing):
-        try:
-            if isinstance(answer, Arrival):
-                stepped = run.deliver(answer.start, answer.values)
-            else:
-                failures.append(answer)
-                tried[answer.row] = tried.get(answer.row, 0) + 1
-                if not faults.may_retry(answer.error, tried[answer.row]):
-                    evaluator.halt()
-                run.fail(answer)
-        except OSError as error:
-            trouble = error
-        trouble = trouble or run.record.trouble
+        if isinstance(answer, Arrival):
+            stepped = run.deliver(answer.start, answer.values, paid=True)
+        else:
+            failures.append(answer)
+            tried[answer.row] = tried.get(answer.row, 0) + 1
+            if not faults.may_retry(answer.error, tried[answer.row]):
+                evaluator.halt()
+            run.fail(answer)
         if timed and time.monotonic() >= deadline:
             late = True
-        if late or trouble is not None:
+        if late or run.record.trouble is not None or stopping():
             evaluator.halt()  # calls under way are still waited for, and have a place on the disk
         tick()
-    return stepped, failures, late, trouble
+    return stepped, failures, late
 
 
-def _pause(run: RecordedSession, faults: Faults, tried: int, deadline: float) -> None:
+def _pause(run: RecordedSession, faults: Faults, tried: int, deadline: float, stopping: Callable[[], bool]) -> None:
     """Wait before calls are made again, but not beyond the time that there is."""
-    wait = faults.pause(tried)
-    left = deadline - time.monotonic()
-    time.sleep(max(0.0, min(wait, left)))
-    if left <= wait:
+    wait, until_deadline = faults.pause(tried), deadline - time.monotonic()
+    left = min(wait, until_deadline)
+    while left > 0 and not stopping():
+        time.sleep(min(POLL, left))
+        left -= POLL
+    if until_deadline <= wait and not stopping():
         _time_is_up(run, faults)
+
+
+def _disk(run: RecordedSession, trouble: OSError) -> None:
+    """The record cannot be kept: stop before anything else is paid for."""
+    reason = f"the run folder cannot be written ({trouble.strerror or trouble})"
+    remedy = "make room" if trouble.errno in FULL else "mend that"
+    message = f"{reason}: {remedy}, and run it again; nothing that was paid for is lost"
+    run.finish(Status.DISK, message, final=False)
 
 
 def _time_is_up(run: RecordedSession, faults: Faults) -> None:
@@ -116,23 +133,34 @@ def _give_up(run: RecordedSession, failure: Failure, tried: int) -> None:
     if isinstance(error, BadValue):
         run.finish(Status.BAD_VALUE, f"{error} ({where})", failure=failure, final=False)
         return
-    message = f"the objective raised {failure.summary} ({where}); result.failure has the traceback"
+    what = "the objective raised" if failure.begun else "a call could not be made:"
+    message = f"{what} {failure.summary} ({where}); result.failure has the traceback"
     run.finish(Status.FAILED, message, failure=failure, final=False)
 
 
 def interrupt(run: RecordedSession, evaluator: Evaluator) -> None:
-    """Stop after Ctrl-C: wait for calls under way, so that none is paid for in vain; a second Ctrl-C does not wait."""
-    with suppress(KeyboardInterrupt, OSError, MonitorFailed):
-        if evaluator.outstanding and evaluator.parallel:
-            message = f"waiting for {evaluator.outstanding} calls under way; press Ctrl-C again to leave them"
-            print(f"zerothresh: {message}", file=sys.stderr, flush=True)
-        for answer in evaluator.drain():
-            if isinstance(answer, Failure):
-                run.fail(answer)
-            elif run.session.open_round is not None:
-                run.deliver(answer.start, answer.values)
-    run.session.ledger.lose(evaluator.outstanding)
+    """Stop after Ctrl-C: keep what the calls in progress return, unless nobody waits for them; then they failed."""
+    for answer in evaluator.drain():
+        if isinstance(answer, Failure):
+            run.fail(answer)
+        elif run.session.open_round is not None:
+            run.deliver(answer.start, answer.values, paid=True)
+    for failure in evaluator.abandon(KeyboardInterrupt("the call was broken off by Ctrl-C or SIGTERM")):
+        run.fail(failure)
     run.finish(Status.INTERRUPTED, "stopped by Ctrl-C or SIGTERM; the best point so far is returned", final=False)
+
+
+def leave(run: RecordedSession, evaluator: Evaluator, error: BaseException) -> None:
+    """Leave a run because of an exception that is somebody else's to handle: a timeout of a framework, say.
+
+    The calls in progress are charged, and the run gets its status; the exception, which goes on, gets a note.
+    """
+    with suppress(Exception):  # a forked child, for one, has no right to write anything
+        for failure in evaluator.abandon(error):
+            run.fail(failure)
+        made = f"{run.session.nfev} of {run.session.task.budget} calls"
+        run.finish(Status.INTERRUPTED, f"{type(error).__name__} was raised after {made}", final=False)
+        error.add_note(f"zerothresh: the run was left after {made}")
 
 
 def call_back(run: RecordedSession, callback: Callable[[Any], Any], progress: Any) -> None:
@@ -142,13 +170,9 @@ def call_back(run: RecordedSession, callback: Callable[[Any], Any], progress: An
     except StopIteration as stop:
         reason = f": {stop.value}" if stop.value is not None else ""
         run.finish(Status.CALLBACK, f"the callback stopped the run{reason}")
-    except Exception as error:
-        stop_for_user_error(run, "callback", error)
-
-
-def stop_for_user_error(run: RecordedSession, function: str, error: BaseException | None) -> None:
-    """Stop because the callback or the monitor failed, and keep what was found."""
-    assert error is not None
-    failure = Failure(-1, run.session.standing.theta, -1, error, 0)
-    message = f"the {function} raised {failure.summary}; result.failure has the traceback"
-    run.finish(Status.CALLBACK_FAILED, message, failure=failure, final=False)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        run.stop_for_user_error("callback", error)
+        if isinstance(error, SystemExit):  # the user wants to leave the program, and the run has its status
+            raise

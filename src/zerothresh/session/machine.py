@@ -21,10 +21,10 @@ from zerothresh.rounds.search import Remark
 from zerothresh.rounds.task import Task
 from zerothresh.session.batch import OpenRound
 from zerothresh.session.ledger import Ledger
-from zerothresh.session.status import MonitorFailed, Status
+from zerothresh.session.status import Status
 from zerothresh.session.trace import Trace
 
-EMPTY_ROUNDS = 1000  # rounds in a row that ask for nothing, after which a method counts as finished
+EMPTY_ROUNDS = 1000  # rounds in a row that ask for nothing, after which a method will never ask again
 
 
 class Session:
@@ -93,7 +93,13 @@ class Session:
     def open(self) -> None:
         """Plan the next round, or end if there is none or if it does not fit into the limits."""
         task, ledger = self.task, self.ledger
-        plan = self._next_plan()
+        try:
+            plan = self._next_plan()
+        except Exception as error:
+            if self.nfev == 0:  # nothing has been paid for: the error is the user's to see
+                raise
+            self._stop_for_method(error)
+            return
         if plan is None:
             nit = self.standing.nit
             message = f"the method has nothing more to ask after {nit} step{'' if nit == 1 else 's'}"
@@ -132,7 +138,7 @@ class Session:
             if plan.calls > 0:
                 return plan
             self.standing = advance(self.task, self.standing, plan, np.empty(0))
-        return None
+        raise RuntimeError(f"the method asked for nothing in {EMPTY_ROUNDS} rounds in a row")
 
     # Values.
 
@@ -163,10 +169,9 @@ class Session:
             return False
         try:
             self.standing = advance(self.task, before, plan, values)
-        except Diverged:
+        except Exception as error:
             self.open_round = None
-            message = f"step {before.nit + 1} left the floating-point numbers: {self._why_diverged()}"
-            self.finish(Status.DIVERGED, message)
+            self._stop_for_method(error)
             return False
         self.open_round = None
         if invented:  # they tell nothing of F
@@ -175,12 +180,10 @@ class Session:
                 fun=None, best_x=before.best_x, best_fun=before.best_fun, recent=before.recent
             )
         stepped = self.standing.nit > before.nit
-        try:
-            if stepped:
-                self._record_step()
-        finally:
-            if self.status is None:
-                self.open()
+        if stepped:
+            self._record_step()
+        if self.status is None:
+            self.open()
         return stepped
 
     def _replace_bad_values(self, values: Array) -> Array | None:
@@ -193,6 +196,20 @@ class Session:
             return values
         return None if self.worst is None else np.where(finite, values, self.worst)
 
+    def _stop_for_method(self, error: Exception) -> None:
+        """End the run because the method cannot go on; what was paid for is kept, and the best point is returned."""
+        standing = self.standing
+        if isinstance(error, Diverged):
+            message = f"step {standing.nit + 1} left the floating-point numbers: {self._why_diverged()}"
+            self.finish(Status.DIVERGED, message)
+            return
+        method = type(self.task.method)
+        failure = Failure(-1, standing.theta, -1, error, 0)
+        what = f"the method {method.__name__} raised {failure.summary} in round {standing.round}"
+        ask = "please report it, with the traceback in result.failure and the arguments of the run"
+        whose = f"this is a fault of zerothresh: {ask}" if _is_ours(method) else "result.failure has the traceback"
+        self.finish(Status.METHOD_FAILED, f"{what}; the best point so far is returned; {whose}", failure=failure)
+
     def _why_diverged(self) -> str:
         if chooses_steps(self.task.method):
             return "the objective appears to be unbounded below"
@@ -201,11 +218,13 @@ class Session:
     def _record_step(self) -> None:
         """Enter a step into the trace, with F if a monitor tells it."""
         theta = self.standing.theta
-        failed: Exception | None = None
+        failed: BaseException | None = None
         if self.monitor is not None:
             try:
                 value = float(self.monitor(theta))
-            except Exception as error:
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
                 failed, value = error, np.nan
             if np.isfinite(value):
                 self.standing = with_value(self.task, self.standing, theta, value)
@@ -221,8 +240,8 @@ class Session:
                 f"the iterate has grown to {largest:.1e}, and steps of mu = {self.task.estimator.mu:g} from there "
                 "are lost in rounding: the learning rate is too large for this problem; take a smaller eta",
             )
-        if failed is not None:
-            raise MonitorFailed from failed
+        if failed is not None and not self.replaying:
+            self.stop_for_user_error("monitor", failed)
 
     # Failures and limits.
 
@@ -254,6 +273,12 @@ class Session:
 
     # The end.
 
+    def stop_for_user_error(self, function: str, error: BaseException) -> None:
+        """End the run because the user's callback or monitor failed; what was found is kept."""
+        failure = Failure(-1, self.standing.theta, -1, error, 0)
+        message = f"the {function} raised {failure.summary}; result.failure has the traceback"
+        self.finish(Status.CALLBACK_FAILED, message, failure=failure, final=False)
+
     def finish(self, status: Status, message: str, *, failure: Failure | None = None, final: bool = True) -> None:
         """End the search for a reason; then F at the result is asked for, unless ``final`` is False."""
         if self.done and self.status is not None:
@@ -284,3 +309,8 @@ class Session:
             self.ledger.abandon()
             self.ended_within_round = True
         self.open_round = None
+
+
+def _is_ours(method: type) -> bool:
+    """Whether a method is part of this library, rather than the user's own."""
+    return method.__module__.partition(".")[0] == __name__.partition(".")[0]

@@ -7,7 +7,7 @@ from typing import Protocol
 from zerothresh.basics.arrays import Array
 from zerothresh.evaluate.base import Failure
 from zerothresh.session.machine import Session
-from zerothresh.session.status import MonitorFailed, Status
+from zerothresh.session.status import Status
 
 
 class Record(Protocol):
@@ -65,25 +65,38 @@ class RecordedSession:
         """Before the open round is asked for: claim the place for its values."""
         self.record.claim(self.session)
 
-    def deliver(self, start: int, values: Array) -> bool:
-        """Keep values of the open round, and then let the session take them; return whether a step was made."""
-        self.record.values(self.session, start, values)
+    def deliver(self, start: int, values: Array, *, paid: bool = False) -> bool:
+        """Keep values of the open round, and then let the session take them; return whether a step was made.
+
+        If they cannot be kept, ``OSError`` is raised and nothing has changed, so that they can be told again. Values
+        that are ``paid`` for, and that nobody else has, are counted and used all the same; the record is in trouble.
+        """
         try:
-            stepped = self.session.deliver(start, values)
-        except MonitorFailed:  # the session itself has moved on
-            self.record.settle(self.session)
-            raise
+            self.record.values(self.session, start, values)
+        except OSError as error:
+            if not paid:
+                raise
+            self.record.trouble = error
+        stepped = self.session.deliver(start, values)
         self.record.settle(self.session)
         return stepped
 
     def fail(self, failure: Failure) -> None:
-        """Keep and charge a call that failed."""
-        self.record.failure(self.session, failure)
+        """Keep and charge a call that failed; it is charged although it could not be kept."""
+        try:
+            self.record.failure(self.session, failure)
+        except OSError as error:
+            self.record.trouble = error
         self.session.fail(failure)
 
     def finish(self, status: Status, message: str, *, failure: Failure | None = None, final: bool = True) -> None:
         """End the run for a reason; see `Session.finish`."""
         self.session.finish(status, message, failure=failure, final=final)
+        self.record.settle(self.session)
+
+    def stop_for_user_error(self, function: str, error: BaseException) -> None:
+        """End the run because the user's callback failed; see `Session.stop_for_user_error`."""
+        self.session.stop_for_user_error(function, error)
         self.record.settle(self.session)
 
     def check_fit(self, missing: list[tuple[int, int]]) -> bool:

@@ -20,12 +20,9 @@ class Status(IntEnum):
     DIVERGED = 13  # an iterate left the floating-point numbers
     CALLBACK_FAILED = 14  # the callback or the monitor raised an exception
     DISK = 15  # the run folder cannot be written: a full disk, say
+    METHOD_FAILED = 16  # the method raised an exception, or went on without asking for anything
 
     @property
     def success(self) -> bool:
         """Whether the run ended well."""
         return self < 10
-
-
-class MonitorFailed(Exception):
-    """The user's monitor raised; its own exception is the cause."""

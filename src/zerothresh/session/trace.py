@@ -165,12 +165,15 @@ class Trace:
         """Read the rows of earlier sessions, unless that has been done."""
         if self._earlier is None:
             return
-        earlier = list(csv.reader(io.StringIO(self._earlier())))
+        try:
+            earlier = list(csv.reader(io.StringIO(self._earlier())))
+            rows = [(int(s), int(f), int(h), float(v) if v else np.nan) for s, f, h, v, _ in earlier]
+            supports = [(at, _indices(row[4])) for at, row in enumerate(earlier) if row[4]]
+        except (csv.Error, ValueError, OverflowError) as error:
+            raise ValueError(f"the rows of earlier sessions cannot be read ({error}): they were changed") from None
         self._earlier = None
-        new, begun = self._rows, self._supports
-        self._rows = [(int(s), int(f), int(h), float(v) if v else np.nan) for s, f, h, v, _ in earlier] + new
-        self._supports = [(at, _indices(row[4])) for at, row in enumerate(earlier) if row[4]]
-        self._supports += [(at + len(earlier), support) for at, support in begun]
+        self._supports = supports + [(at + len(rows), support) for at, support in self._supports]
+        self._rows = rows + self._rows
 
 
 def _csv(rows: Any, *, header: bool) -> str:
