@@ -15,9 +15,11 @@ import zerothresh as zt
 from zerothresh.constraint.threshold import Constraint, HardThreshold, hard_threshold
 from zerothresh.methods.literature.cosamp import cosamp
 from zerothresh.methods.literature.zoro import measurements
+from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.method import is_sparse
 from zerothresh.rounds.plan import Plan
+from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import Stream, key_of
 
 KEY = key_of(1)
@@ -327,6 +329,41 @@ def test_ada_zoro_notices_that_the_support_of_the_gradient_has_moved():
     assert 7 in found[-1]
 
 
+@pytest.mark.parametrize(("d", "s"), [(1, 1), (2, 2), (3, 3), (2, 5), (3, 1)])
+@pytest.mark.parametrize("b", [0.5, 4.0])
+def test_ada_zoro_solves_least_squares_on_all_coordinates_once_it_has_2_d_measurements(d, s, b, monkeypatch):
+    """Noise keeps every gradient from being accepted, and beyond 2 d rows there is nothing more to ask for."""
+    looks = [0]
+
+    def counted(*numbers):
+        looks[0] += 1
+        assert looks[0] < 10_000, "it looks for a number of rows that is never enough"
+        return measurements(*numbers)
+
+    monkeypatch.setattr("zerothresh.methods.literature.ada_zoro.measurements", counted)
+    rng, seen, eta, mu = np.random.default_rng(1), [], 1e-3, 0.1
+
+    class Noisy(Bowl):
+        def values(self, points, components):
+            values = super().values(points, components) + rng.standard_normal(len(points))
+            seen.extend(zip(points, values, strict=True))
+            return values
+
+    before, steps = np.zeros(d), 0
+    method = zt.methods.AdaZORO(eta=eta, s=s, b=b, phi=0.0)
+    for state, _ in rounds(method, Noisy(np.ones(d)), d, 60, zt.Estimator(mu=mu)):
+        if state.y.size:  # more measurements are wanted for the same step
+            continue
+        steps += 1
+        A = np.array([point - before for point, _ in seen[1:]]) / mu
+        y = np.array([value - seen[0][1] for _, value in seen[1:]]) / mu
+        assert len(y) == 2 * d
+        np.testing.assert_allclose(state.theta, before - eta * np.linalg.lstsq(A, y, rcond=None)[0], atol=1e-12)
+        before = state.theta
+        seen.clear()
+    assert steps >= 12
+
+
 def test_grace_finds_the_large_coordinates_with_a_few_queries_each():
     d = 3000
     centre = sparse_centre(d, 3.0, -2.0, 1.0)
@@ -337,6 +374,27 @@ def test_grace_finds_the_large_coordinates_with_a_few_queries_each():
     assert costs.max() < 48 < measurements(4.0, 3, d) < d  # halving the blocks would take twice as many calls
     assert result.fun < 1e-4 * problem.F(np.zeros(d))
     assert np.array_equal(result.support, np.flatnonzero(centre))
+
+
+def test_grace_ends_if_nothing_is_free_and_takes_any_number_of_blocks():
+    problem = Bowl(np.ones(3))
+    result = run(zt.methods.GraCe(eta=0.1), problem, 1, 60, bounds=(0.0, 0.0))
+    assert result.status is zt.Status.CONVERGED
+    assert result.nfev == problem.calls == 1
+    many = run(zt.methods.GraCe(eta=0.1, s=1, parts=10**400), Bowl(np.ones(30)), 3, 400)
+    enough = run(zt.methods.GraCe(eta=0.1, s=1, parts=30), Bowl(np.ones(30)), 3, 400)
+    assert many.status is zt.Status.BUDGET
+    assert np.array_equal(many.x, enough.x)
+
+
+def test_grace_takes_some_block_if_the_differences_overflow():
+    class Huge(Bowl):
+        def values(self, points, components):
+            return np.where(points.any(axis=1), -1.7e308, 1.7e308)
+
+    with np.errstate(all="ignore"):
+        result = run(zt.methods.GraCe(eta=1e-320, s=1), Huge(np.ones(12)), 2, 100)
+    assert result.status in (zt.Status.BUDGET, zt.Status.DIVERGED)
 
 
 # l1 relaxations.
@@ -467,6 +525,39 @@ def test_sparse_rs_exchanges_less_and_less_and_finds_the_best_corners():
     assert min(early) == 4  # 0.8 k / 2
     assert set(late) == {1}
     assert sorted(set(exchanged), reverse=True) == [4, 2, 1]
+
+
+@pytest.mark.parametrize("groups", [[0, 0, 0], [0, 0, 1], [0, 1, 1, 2]])
+@pytest.mark.parametrize("name", ["sparse-rs", "es-swaps"])
+def test_a_start_with_more_non_zeros_than_k_groups_is_searched_from(name, groups):
+    start = np.where(np.array(groups) == groups[1], [1.0, 2.0, 3.0, 4.0][: len(groups)], 0.0)
+    problem = Bowl(np.full(len(groups), 0.8))
+    result = zt.minimize(problem, start, 1, budget=150, method=instance(name), groups=groups, seed=1)
+    assert result.status is zt.Status.BUDGET
+    assert Constraint(len(groups), 1, groups=groups).holds(result.x)
+    assert problem.F(result.x) < problem.F(start)
+
+
+@pytest.mark.parametrize("values", ["corners", "uniform"])
+def test_sparse_rs_draws_within_the_widest_bounds(values):
+    method = zt.methods.SparseRS(values=values)
+    largest = np.finfo(float).max
+    limits = {"budget": 100, "reserve": 0, "seed": 3, "key": KEY}
+    bounds = Constraint(3, 2, bounds=(-largest, largest))
+    context = Context(Task(np.zeros(3), 1, method, zt.Estimator(), bounds, **limits))
+    with np.errstate(over="ignore"):  # as a program runs
+        drawn = np.array([method._values(context, np.arange(3)) for _ in range(20)])
+    assert np.isfinite(drawn).all()
+    assert (drawn < 0).any()
+    assert (drawn > 0).any()
+
+
+@pytest.mark.parametrize("name", ["sarah-plus", "zo-spider"])
+def test_a_batch_above_n_is_refused_before_the_first_call(name):
+    problem = Bowl(np.ones(3), n=2)
+    with pytest.raises(ValueError, match="cannot draw 5 different components out of n = 2"):
+        zt.minimize(problem, None, 1, budget=200, method=instance(name, batch=5), seed=1)
+    assert problem.calls == 0
 
 
 def test_es_swaps_leaves_a_wrong_support_and_adapts_its_steps():

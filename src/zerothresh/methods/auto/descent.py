@@ -170,6 +170,12 @@ class Descent:
         """Whether differences are central."""
         return self.coarse_step > 0 or self.diagnosis.central
 
+    @property
+    def _gauss_newton_fits(self) -> bool:
+        """Whether there are enough components and calls for a Gauss-Newton model, and F is smooth."""
+        enough_components = self.m > 2 and self.m >= self.context.k
+        return enough_components and self.calls_available > 3 * self.m and not self.coarse_step
+
     def _fit_gauss_newton(self) -> Asks:
         """Make a Gauss-Newton model: the curvature of each component along its own gradient, from one more value.
 
@@ -262,7 +268,8 @@ class Descent:
     def partial_restarts(self, share: float) -> Generator[Probes, Answers, str]:
         """Restart from a random part of the best support, at first without the coordinates that were dropped.
 
-        The restarts end when ``share`` times the calls that led to the best point have found nothing better.
+        The restarts end when ``share`` times the calls that led to the best point have found nothing better. There
+        are none if all candidates may be non-zero at once, because then there is only one support to find.
         Returns what the restarts came to.
         """
         context, failures, count = self.context, 0, 0
@@ -270,7 +277,7 @@ class Descent:
         while context.used < end and self.m == context.n:
             S = np.flatnonzero(self.theta)
             self.budget_spent = self.calls_available < 3 * self.gradient_cost(all_coordinates.size)
-            if S.size < 2 or all_coordinates.size <= context.k or self.budget_spent:
+            if S.size < 2 or _places(context, all_coordinates) <= context.k or self.budget_spent:
                 break
             count += 1
             if self.diagnosis.rough and count % 4:  # the support may be right, and the minimum elsewhere on it
@@ -361,8 +368,7 @@ class Descent:
         context, C = self.context, self.C
         all_components, previous_F = self.m == context.n, self.F
         self.gauss_newton = None
-        enough_components = self.m > 2 and self.m >= context.k
-        if enough_components and self.calls_available > 3 * self.m and not self.coarse_step:
+        if self._gauss_newton_fits:
             self.gauss_newton_pause -= 1
             if self.gauss_newton_pause < 0:
                 yield from self._fit_gauss_newton()
@@ -376,7 +382,7 @@ class Descent:
             self.shortenings = 0
             return ""
         paused = self.gauss_newton is None and self.gauss_newton_losses and self.gauss_newton_pause >= 0
-        if paused and self.m >= context.k and not self.coarse_step:
+        if paused and self._gauss_newton_fits:
             self.gauss_newton_pause = 0  # the Gauss-Newton model lost before, but it may be right here
             return ""
         if self.coarse_step and self.calls_available < 3 * self.gradient_cost(C.size):
@@ -400,7 +406,8 @@ class Descent:
                 yield from self._update_noise()
             g = yield from self.gradient(self.C)
             while self.diagnosis.random:  # lengthen the difference step while the gradient is mostly noise
-                self.signal_to_noise = float(np.linalg.norm(g)) / (self._slope_noise() * math.sqrt(self.C.size))
+                noise = max(self._slope_noise() * math.sqrt(self.C.size), _TINY)
+                self.signal_to_noise = float(np.linalg.norm(g)) / noise
                 affordable = self.calls_available >= 4 * self.gradient_cost(self.C.size)
                 if self.signal_to_noise > _CLEAR_SIGNAL or self.step_factor > _MAX_STEP_FACTOR or not affordable:
                     break
@@ -700,6 +707,12 @@ class Descent:
             if not float(values.mean()) < self.F:
                 return
             self.theta, self.values = trial, values
+
+
+def _places(context: Context, coordinates: Indices) -> int:
+    """Return how many of the k places of a support these coordinates can fill: one each, or one per group."""
+    groups = context.constraint.groups
+    return int(coordinates.size if groups is None else np.unique(groups[coordinates]).size)
 
 
 def _first_coarse_step(diagnosis: Diagnosis) -> float:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerothresh.basics.arrays import Array
+from zerothresh.methods.auto.squares import square
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.estimator import Estimator
@@ -78,7 +79,7 @@ class Diagnosis:
 
     def central_step(self, d: int) -> float:
         """Return the step of a central difference along a gradient, for functions that are not quadratic."""
-        relative_noise = self.noise / max(self.curvature * self.length**2, _TINY)
+        relative_noise = self.noise / max(self.curvature * square(self.length), _TINY)
         return self.gradient_length(d) * min(max(2.0 * math.pow(relative_noise, 1 / 3), 1e-5), 1.0)
 
     def summary(self) -> str:
@@ -211,7 +212,7 @@ class _Diagnoser:
             return None
         self.noise = 8 * _EPS * self.largest
         self.context.remember(int(self.component[0]), f0)
-        return self._diagnosis(h * min(first / second, 1e6), second / h**2)
+        return self._diagnosis(h * min(first / second, 1e6), second / square(h))
 
     def _differ(self, one: float, other: float) -> bool:
         """Whether two values of one point differ by more than rounding, which may depend on the rest of a batch."""
@@ -246,7 +247,7 @@ class _Diagnoser:
             noise_history.append(self.noise)
             noise_grows = noise_history[-1] > 5 * noise_history[-2] > 25 * noise_history[-3] > 0
             if self.random and h >= self.scale and noise_grows:  # noise grows with the step: a longer one shows no more
-                return self._diagnosis(h, second / h**2)
+                return self._diagnosis(h, second / square(h))
             if (
                 shortenings < 3
                 and central_second > _KINK_SHARE * first > self.noise_floor
@@ -291,7 +292,7 @@ class _Diagnoser:
                 if h < 1e-6 * first_even[0] or first < 100 * self.noise_floor:
                     h, first, second = first_even
                     length = h * math.sqrt(max(abs(self.f0), first) / second)
-                    return self._diagnosis(length, second / h**2)
+                    return self._diagnosis(length, second / square(h))
                 h *= 0.01
             else:
                 last_curved = h, second / first
@@ -305,7 +306,7 @@ class _Diagnoser:
                 length = h
                 break
             h, first, second = 10 * h, far_change, 10 * second
-        return self._diagnosis(length, second / h**2, kink=kink)
+        return self._diagnosis(length, second / square(h), kink=kink)
 
     def _rough_diagnosis(self) -> Diagnosis:
         """Report a function with jumps or plateaus."""

@@ -61,7 +61,8 @@ class GuidedSAGA(Program):
         if not mean.any():
             context.remark("The start is a stationary point of F.")
             return
-        eta = 1 / (3 * (yield from _component_curvature(context, diagnosis, theta, base, gradients)))
+        curvature = yield from _component_curvature(context, diagnosis, theta, base, gradients)
+        eta = 1 / max(3 * curvature, _TINY)
         eta = min(eta, 10 * diagnosis.length / max(float(np.linalg.norm(mean)), _TINY))
         min_eta = _MIN_RELATIVE_RATE * eta
         best = theta, gradients.copy(), measured_at.copy(), mean  # the state after the best pass

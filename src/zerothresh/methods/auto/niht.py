@@ -109,7 +109,8 @@ class FullGradientNIHT:
         g_S[S] = g[S]
         square = float(g_S @ g_S)
         if square == 0:
-            return self.diagnosis.length / max(float(np.linalg.norm(g)), _TINY)
+            norm = float(np.linalg.norm(g))
+            return self.diagnosis.length / max(norm, _TINY) if norm else 1.0  # no step is made along a gradient of 0
         h = 0.1 * self.diagnosis.length / math.sqrt(square)
         value = float((yield from context.values([context.inside(theta - h * g_S)])).mean())
         curvature = 2 * (value - F + h * square) / max(h * h, _TINY)

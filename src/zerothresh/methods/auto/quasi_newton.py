@@ -7,10 +7,12 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint import splicing
 from zerothresh.constraint.threshold import Constraint
+from zerothresh.methods.auto.squares import square
 
 MAX_MODELLED_COORDINATES = 1500  # models are dense matrices: memory grows with the square, time with the cube
 _MIN_CURVATURE_COSINE = 1e-8  # pairs with s'y below this share of |s| |y| would make the BFGS update unstable
 _NOISE_FACTOR = 3.0  # s'y must exceed three standard deviations of its noise to say anything about curvature
+_TINY = 1e-300  # lower limit of divisors
 _NEWTON_RIDGE = 1e-10  # times the mean diagonal: keeps the Newton system solvable without changing its solution
 
 
@@ -30,8 +32,8 @@ class QuasiNewton:
 
     @property
     def mean_curvature(self) -> float:
-        """The mean curvature along a coordinate."""
-        return float(np.trace(self.B)) / self.coordinates.size
+        """The mean curvature along a coordinate; rounding must not make it 0."""
+        return max(float(np.trace(self.B)) / self.coordinates.size, _TINY)
 
     def rescale(self, curvature: float) -> None:
         """Reset the Hessian to this curvature in all directions."""
@@ -64,7 +66,7 @@ class QuasiNewton:
         if not sy > _MIN_CURVATURE_COSINE * norm * float(np.linalg.norm(y)) + _NOISE_FACTOR * noise * norm:
             return False
         if not self.scaled:
-            self.rescale(sy / norm**2)
+            self.rescale(sy / max(square(norm), _TINY))
         Bs = self.B @ s
         full_y = Bs.copy()  # where nothing was measured, the gradient is assumed to change as the model predicts
         full_y[np.searchsorted(self.coordinates, C)] = y

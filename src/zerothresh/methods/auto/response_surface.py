@@ -11,6 +11,7 @@ from collections.abc import Generator
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.squares import square
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -105,9 +106,9 @@ class ResponseSurface:
         rows, columns = np.triu_indices(k)
         half_on_diagonal = np.where(rows == columns, 0.5, 1.0)
         X = np.column_stack([np.ones(len(moves)), moves, moves[:, rows] * moves[:, columns] * half_on_diagonal])
-        prior = np.concatenate([np.zeros(k + 1), self.B[rows, columns] * self.radius**2])
-        prior_spread = _PRIOR_SPREAD * float(np.trace(self.B)) / k * self.radius**2
-        weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, (self.noise / prior_spread) ** 2)])
+        prior = np.concatenate([np.zeros(k + 1), self.B[rows, columns] * square(self.radius)])
+        prior_spread = _PRIOR_SPREAD * float(np.trace(self.B)) / k * square(self.radius)
+        weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, square(self.noise / max(prior_spread, _TINY)))])
         A = X.T @ X + np.diag(weight + 1e-12)
         w = np.linalg.solve(A, X.T @ (values - X @ prior)) + prior
         if not np.isfinite(w).all():
@@ -115,7 +116,7 @@ class ResponseSurface:
             return
         self.F, self.g = float(w[0]), w[1 : k + 1] / self.radius
         B = np.zeros((k, k))
-        B[rows, columns] = w[k + 1 :] / self.radius**2
+        B[rows, columns] = w[k + 1 :] / square(self.radius)
         B[columns, rows] = B[rows, columns]
         eigenvalues, axes = np.linalg.eigh(B)
         self.H = (axes * np.maximum(eigenvalues, _MIN_CURVATURE * float(np.trace(self.B)) / k)) @ axes.T
@@ -131,7 +132,7 @@ class ResponseSurface:
             return
         projection = cubes.T @ residuals
         # the statistic is chi squared with k degrees of freedom if F is quadratic
-        statistic = float(projection @ np.linalg.solve(gram, projection)) / self.noise**2
+        statistic = float(projection @ np.linalg.solve(gram, projection)) / square(self.noise)
         if statistic > k + _CUBIC_SIGNIFICANCE * math.sqrt(2 * k):
             self.radius /= _SHRINK
         elif statistic < k:

@@ -21,6 +21,7 @@ from zerothresh.methods.auto.curves import Curves, Splines
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.quasi_newton import MAX_MODELLED_COORDINATES
 from zerothresh.methods.auto.significance import significantly_lower
+from zerothresh.methods.auto.squares import square
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -154,7 +155,7 @@ class SingleIndexModel:
         estimates = (pairs[:, 0] + pairs[:, 1] - 2 * base[chosen]) / np.square(lengths)
         median = float(np.median(estimates))
         typical_value = float(np.abs(base).mean())
-        floor = 6 * self.noise / h**2 + 1e-6 * typical_value / h**2
+        floor = 6 * self.noise / square(h) + 1e-6 * typical_value / square(h)
         if np.abs(estimates - median).max() > _FORM_TOLERANCE * abs(median) + 4 * floor:
             return False
         self.lam = median if abs(median) > floor else 0.0
@@ -181,7 +182,7 @@ class SingleIndexModel:
         w[self.C] = theta[self.C]
         w -= row * (float(row @ w) / max(float(row @ row), _TINY))
         norm = float(np.linalg.norm(w))
-        if norm < 1e-6 * float(np.linalg.norm(theta)):
+        if norm <= 1e-6 * float(np.linalg.norm(theta)):
             return
         w *= self.diagnosis.length / norm
         points = context.inside(np.array([theta + w, theta - w]))

@@ -109,7 +109,10 @@ class AdaZORO:
             state = replace(state, A=A, y=y, base=base, components=answers.components, mu=mu)
             if state.support.size:
                 g = on_support(A, y, state.support)
-                return self._step(state, g, H) if self._accepts(state, g) else self._ask_more(state)
+                if self._accepts(state, g):
+                    return self._step(state, g, H)
+                if len(y) < 2 * d:
+                    return self._ask_more(state)
         else:
             rows = answers.moved.shape[1]
             A = (answers.plan.points(0, rows) - state.theta) / state.mu
@@ -127,7 +130,7 @@ class AdaZORO:
         return bool(np.linalg.norm(state.A @ g - state.y) <= self.phi * np.linalg.norm(state.y))
 
     def _ask_more(self, state: Measuring) -> Measuring:
-        """Continue the same step with an s that requires more rows than there are."""
+        """Continue the same step with an s that requires more rows than there are, which must be fewer than 2 d."""
         d, s = state.theta.size, state.s
         while measurements(self.b, min(s, d), d) <= len(state.y):
             s += 1

@@ -68,6 +68,7 @@ class ESSwaps(Program):
             others = np.setdiff1d(free, S)
             trial, T = theta.copy(), S
             usual = float(np.sqrt(np.mean(theta[S] ** 2))) or sigma
+            usual = usual if math.isfinite(usual) else float(np.abs(theta[S]).max())  # the squares overflow
             sigma = sigma if sigma > 1e-12 * usual else float(self.size)  # converged here: search further away
             swap = others.size > 0 and context.rng.chance(self.swaps)
             if swap:

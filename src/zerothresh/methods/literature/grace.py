@@ -79,6 +79,8 @@ class GraCe(Program):
         while True:
             F = float((yield from context.values([theta])).mean())
             context.move(theta, F)
+            if not context.free().size:
+                return
             found = np.empty(0, np.int64)
             for _ in range(self.repeats):
                 found = np.union1d(found, (yield from self._large(context, theta, F)))
@@ -97,7 +99,7 @@ class GraCe(Program):
         order = free[context.rng.subset(free.size, free.size)]
         size = max(1, int(self.gamma * free.size / self.s))
         groups = [order[start : start + size] for start in range(0, free.size, size)]
-        parts = float(self.parts)
+        parts = float(min(self.parts, context.d))  # more blocks than coordinates are as good as one per coordinate
         while any(group.size > 2 for group in groups):
             cut = [place for place, group in enumerate(groups) if group.size > 2]
             signs: list[Array] = []
@@ -118,7 +120,9 @@ class GraCe(Program):
                 i = cut.index(place)
                 if i in changed:
                     ratio = (values[changed.index(i)] - F) / (alone[i] - F)
-                    groups[place] = old[blocks[i] == min(max(round(float(ratio)), 1), int(blocks[i][-1]))]
+                    # the first block if the ratio is not a number, because the differences overflow
+                    block = round(min(max(1.0, float(ratio)), float(blocks[i][-1])))
+                    groups[place] = old[blocks[i] == block]
             parts = parts**1.5
         return np.concatenate(groups)
 

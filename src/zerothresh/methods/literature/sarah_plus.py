@@ -78,9 +78,10 @@ class SARAHPlus:
         return SARAHPlusState(theta, theta, np.zeros_like(theta), 0.0, 0.0, t=0)
 
     def plan(self, state: SARAHPlusState, n: int, rng: Stream) -> Probes:
+        i_t = rng.subset(n, self.batch)  # drawn at t = 0 too: a batch above n is then refused before the first call
         if state.t == 0:
             return Probes.gradients(at=[state.theta], of=range(n))
-        return Probes.gradients(at=[state.theta, state.previous], of=rng.subset(n, self.batch))
+        return Probes.gradients(at=[state.theta, state.previous], of=i_t)
 
     def update(self, state: SARAHPlusState, answers: Answers, H: HardThreshold) -> SARAHPlusState:
         theta = state.theta

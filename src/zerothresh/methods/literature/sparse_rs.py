@@ -81,13 +81,16 @@ class SparseRS(Program):
         if support.size and context.rng.chance(self.redraw):
             chosen = support[context.rng.subset(support.size, min(count, support.size))]
         else:
-            if support.size == context.k or support.size == free.size:
+            coming = context.k - support.size
+            if (
+                support.size >= context.k or support.size == free.size
+            ):  # with groups, there may be more than k non-zeros
                 leaving = support[context.rng.subset(support.size, min(count, support.size))]
                 trial[leaving] = 0.0
+                coming = max(coming, 0) + leaving.size
             others = np.setdiff1d(free, support)
             others = others if others.size else np.setdiff1d(free, np.flatnonzero(trial))
-            wanted = min(context.k - int(np.count_nonzero(trial)), others.size)
-            chosen = others[context.rng.subset(others.size, wanted)]
+            chosen = others[context.rng.subset(others.size, min(coming, others.size))]
         trial[chosen] = self._values(context, chosen)
         return trial
 
@@ -100,7 +103,8 @@ class SparseRS(Program):
         where = context.rng.uniform(chosen.size)
         if self.values == "corners":
             where = np.where(where < 0.5, 0.0, 1.0)
-        out: Array = low + where * (high - low)
+        width = high - low
+        out: Array = low + where * width if np.isfinite(width).all() else (1 - where) * low + where * high
         return out
 
 

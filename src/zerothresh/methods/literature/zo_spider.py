@@ -87,9 +87,9 @@ class ZOSPIDER:
 
     def plan(self, state: Recursive, n: int, rng: Stream) -> Probes:
         own = estimate_of(self.estimator, state.x.size)
+        i_t = rng.subset(n, self.batch)  # drawn at t = m too: a batch above n is then refused before the first call
         if state.t == self.m:
             return Probes.gradients(at=[state.x], of=range(n), estimate=own)
-        i_t = rng.subset(n, self.batch)
         return Probes.gradients(at=[state.x, state.previous], of=i_t, estimate=own)
 
     def update(self, state: Recursive, answers: Answers, H: HardThreshold) -> Recursive:
