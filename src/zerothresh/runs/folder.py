@@ -125,9 +125,8 @@ class Run:
             raise RunError(f"{self.folder} holds other files and no run.json: name a new or empty folder for the run")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = Lock(self.folder)  # if anything fails from here on, it is released with this object
-            for name in filter(PART.fullmatch, os.listdir(self.folder)):
-                (self.folder / name).unlink()  # left by a process that was killed while it wrote
+            self._lock = Lock(self.folder)
+            self._remove_parts()
         except OSError as error:
             why = f"the run folder {self.folder} cannot be used ({error.strerror}): name another folder"
             raise RunError(why) from None
@@ -143,6 +142,15 @@ class Run:
         self.sessions = Sessions(self.folder)
 
     # Opening.
+
+    def _remove_parts(self) -> None:
+        """Remove what a process left that was killed while it wrote."""
+        try:
+            for name in filter(PART.fullmatch, os.listdir(self.folder)):
+                (self.folder / name).unlink()
+        except BaseException:
+            self._lock.release()
+            raise
 
     def recover(
         self,

@@ -47,23 +47,21 @@ class Lock:
         _locks.add(self)
         try:
             self._take()
-        except OSError as error:
+            entry = {"pid": self._process, "host": socket.gethostname(), "since": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+            with suppress(OSError):  # the disk may be full; the lock is valid all the same
+                os.ftruncate(self._file.fileno(), 0)
+                os.pwrite(self._file.fileno(), json.dumps({**entry, "token": secrets.token_hex(8)}).encode() + b"\n", 0)
+            self._content = self._read()
+        except BaseException as error:
             holder = _holder(self._file.fileno())
             self._file.close()
-            if error.errno not in _HELD:
+            if not isinstance(error, OSError) or error.errno not in _HELD:
                 raise
             if holder.endswith(_THIS_ONE):
-                raise RunError(
-                    f"the run {folder} is already open in this process: close that optimizer first"
-                ) from None
+                raise RunError(f"the run {folder} is already open in this process: close that optimizer first") from None
             raise RunError(
                 f"the run {folder} is being written by {holder}: wait for it to end, or stop it, or name another folder"
             ) from None
-        entry = {"pid": self._process, "host": socket.gethostname(), "since": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
-        with suppress(OSError):  # the disk may be full; the lock is valid all the same
-            os.ftruncate(self._file.fileno(), 0)
-            os.pwrite(self._file.fileno(), json.dumps({**entry, "token": secrets.token_hex(8)}).encode() + b"\n", 0)
-        self._content = self._read()
 
     def _take(self) -> None:
         """Take the lock; `holder_of` in another process may hold a shared lock for a moment, so try a few times."""

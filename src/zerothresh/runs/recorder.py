@@ -65,6 +65,8 @@ class Recorder:
         self._settled = 0  # the round at which a snapshot was last considered
         if recovered.meta is not None:
             self._restore(session, recovered.meta, recovered.arrays)
+        else:
+            self._trace.resume({})  # rows of a run that is gone through again from its start come again
 
     # Going on.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 from zlib import crc32
 
 from zerothresh.runs.errors import RunError
-from zerothresh.runs.paths import open_plain
+from zerothresh.runs.paths import open_plain, truncate_plain
 from zerothresh.session.trace import Trace
 
 NAME = "trace.csv"
@@ -55,11 +55,8 @@ class TraceFile:
             if os.path.lexists(self.path):
                 os.replace(self.path, self._aside())
             extent, crc = Extent(), 0
-        fd = open_plain(self.path, os.O_RDWR | os.O_CREAT)
-        try:
-            os.ftruncate(fd, extent.bytes)
-        finally:
-            os.close(fd)
+        if os.path.lexists(self.path):
+            truncate_plain(self.path, extent.bytes)
         self.extent = extent._replace(crc=crc)
         return self.extent
 

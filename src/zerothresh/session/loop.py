@@ -41,15 +41,15 @@ def steps(
             _time_is_up(run, faults)
             return
         missing, tried, stepped = current.missing(), dict[int, int](), False
-        while missing and session.open_round is current:
+        while missing and session.open_round is current and not stopping():
             stepped, failures, late = _evaluate(run, evaluator, missing, faults, tried, deadline, tick, stopping)
             missing = [(failure.row, failure.row + failure.calls) for failure in failures]
             lost = next((f for f in failures if not faults.may_retry(f.error, tried[f.row])), None)
             trouble = run.record.trouble
             if trouble is not None:
                 _disk(run, trouble)
-            elif stopping() and session.open_round is current:
-                interrupt(run, evaluator)
+            elif stopping():
+                break
             elif lost is not None:
                 _give_up(run, lost, tried[lost.row])
             elif late and session.open_round is current:

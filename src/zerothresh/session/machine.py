@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.basics.text import shorten
 from zerothresh.constraint.threshold import Diverged
 from zerothresh.evaluate.base import Failure
 from zerothresh.rounds.advance import Standing, advance, mean, start, with_value
@@ -24,6 +25,7 @@ from zerothresh.session.ledger import Ledger
 from zerothresh.session.status import Status
 from zerothresh.session.trace import Trace
 
+MOST_MESSAGE = 2000  # characters of the sentence that says why a run ended
 EMPTY_ROUNDS = 1000  # rounds in a row that ask for nothing, after which a method will never ask again
 
 
@@ -281,6 +283,7 @@ class Session:
 
     def finish(self, status: Status, message: str, *, failure: Failure | None = None, final: bool = True) -> None:
         """End the search for a reason; then F at the result is asked for, unless ``final`` is False."""
+        message = shorten(message, MOST_MESSAGE)  # it may repeat what a user's function said or returned
         if self.done and self.status is not None:
             if self.status.success and not status.success:  # an error in the last step is not passed over
                 self.status, self.message, self.failure = status, message, failure
