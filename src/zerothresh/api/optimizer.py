@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,8 @@ class Optimizer:
         )
         ledger = Ledger(task.budget, reserve=task.reserve, prices=prices, max_cost=limit)
         self.session = Session(task, ledger, monitor=monitor, on_nan=on_nan)
+        # The record and the session must not be told different things because Ctrl-C came between the two.
+        self._undivided: Callable[[], AbstractContextManager[None]] = nullcontext if run is None else Deferred
         if run is None:
             self.recorded = RecordedSession(self.session, NoRecord())
             self.session.open()
@@ -171,18 +174,18 @@ class Optimizer:
             numbers = vector(values, len(batch), finite=self.session.on_nan != "worst", wording=TOLD)
         except BadValue as error:
             raise ValueError(f"{error} (nothing was changed: the batch can be told again)") from None
-        with Deferred():
+        with self._undivided():
             for start, stop in batch.stretches():
                 self.recorded.deliver(int(batch.rows[start]), numbers[start:stop])
 
     def stop(self, message: str = "stopped by the user") -> None:
         """End the run; F at the result is still asked for, out of the calls that were kept for it."""
-        with Deferred():
+        with self._undivided():
             self.recorded.finish(Status.STOPPED, message)
 
     def close(self) -> None:
         """Let go of the run folder; the run can be opened again."""
-        with Deferred():
+        with self._undivided():
             self.recorded.close()
 
     def __enter__(self) -> Optimizer:

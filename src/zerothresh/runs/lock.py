@@ -58,7 +58,9 @@ class Lock:
             if not isinstance(error, OSError) or error.errno not in _HELD:
                 raise
             if holder.endswith(_THIS_ONE):
-                raise RunError(f"the run {folder} is already open in this process: close that optimizer first") from None
+                raise RunError(
+                    f"the run {folder} is already open in this process: close that optimizer first"
+                ) from None
             raise RunError(
                 f"the run {folder} is being written by {holder}: wait for it to end, or stop it, or name another folder"
             ) from None

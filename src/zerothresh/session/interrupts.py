@@ -30,7 +30,7 @@ class Interrupts:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.requests = 0
-        self._handler = _Handler(self._take)
+        self._handler = _Handler(self._take, (signal.SIGINT, signal.SIGTERM))
 
     def requested(self) -> bool:
         """Whether somebody wants the run to stop."""
@@ -64,7 +64,7 @@ class Deferred:
 
     def __init__(self) -> None:
         self._came = 0
-        self._handler = _Handler(self._take)
+        self._handler = _Handler(self._take, (signal.SIGINT,))
 
     def _take(self) -> None:
         self._came += 1
@@ -83,17 +83,17 @@ class Deferred:
 class _Handler:
     """A function in the place of Python's own handler of Ctrl-C, as long as it is installed."""
 
-    __slots__ = ("_react", "_taken")
+    __slots__ = ("_numbers", "_react", "_taken")
 
-    def __init__(self, react: Callable[[], None]) -> None:
-        self._react = react
+    def __init__(self, react: Callable[[], None], numbers: tuple[signal.Signals, ...]) -> None:
+        self._react, self._numbers = react, numbers
         self._taken: tuple[signal.Signals, ...] = ()
 
     def install(self) -> None:
         """Take over the signals that would raise ``KeyboardInterrupt``."""
         if threading.current_thread() is threading.main_thread():
             usual = signal.default_int_handler
-            self._taken = tuple(n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is usual)
+            self._taken = tuple(n for n in self._numbers if signal.getsignal(n) is usual)
             for number in self._taken:
                 signal.signal(number, self)
 
