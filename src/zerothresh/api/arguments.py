@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerothresh.basics import check
+from zerothresh.basics import capacity, check
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Constraint
-from zerothresh.methods.registry import make, name_of
-from zerothresh.rounds.advance import first_step
+from zerothresh.methods.registry import YOUR_OWN, family_of, make, name_of
+from zerothresh.rounds.advance import TRIAL_ROUNDS, advance, start
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import chooses_steps
+from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import key_of, seed_of
+
+VECTORS = 4  # vectors of length d that any run holds at least: the start, the iterate, the next one and a point
+COMPONENT_NUMBERS = 2  # numbers per component that a round of all components holds: its place, and its value
+MOST_TRIED = 10**7  # calls of a round beyond the budget that is still gone through, to say what the first step takes
 
 
 def dimension_of(x0: Any) -> int | None:
@@ -30,20 +35,29 @@ def dimension_of(x0: Any) -> int | None:
 
 def start_of(x0: Any) -> Array:
     """Return the start as a vector of finite numbers."""
-    try:
-        array = np.asarray(x0)
-    except ValueError:
-        raise ValueError("x0 must be a vector of d numbers or the dimension d, not a ragged list") from None
+    array = check.array(x0)
+    if array is None:
+        raise ValueError(f"x0 must be a vector of d numbers or the dimension d, not a ragged list or {check.shown(x0)}")
     if array.ndim == 0:
-        raise ValueError(f"x0 must be a vector of shape (d,) or the dimension d as a whole number, not {x0!r}")
+        raise ValueError(
+            f"x0 must be a vector of shape (d,) or the dimension d as a whole number, not {check.shown(x0)}"
+        )
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"x0 must be a vector of shape (d,) or the dimension d, not of shape {array.shape}")
     if array.dtype.kind not in "fiu":
         raise ValueError(f"x0 must hold real numbers, not {array.dtype}")
-    theta = array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        theta = array.astype(np.float64)
     if not np.isfinite(theta).all():
         j = int(np.flatnonzero(~np.isfinite(theta))[0])
         raise ValueError(f"x0 must be finite, but x0[{j}] is {theta[j]}")
+    size = np.abs(theta)
+    if size.max() >= check.LARGEST_SIZE:
+        j = int(size.argmax())
+        raise ValueError(
+            f"x0 must have entries of a size below {check.LARGEST_SIZE:g}, whose squares can be computed, but x0[{j}] "
+            f"is {theta[j]:g}: measure the variable in a larger unit"
+        )
     return theta
 
 
@@ -72,13 +86,15 @@ def make_task(
     if groups is None and k > d:
         raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
     budget = check.count("budget", budget, what=" (calls of the objective)")
+    capacity.need(VECTORS * capacity.NUMBER * d, f"the dimension d = {d}", "take fewer coordinates")
     made = make("auto" if method is None else method, options)
     given = estimator is not None
     if estimator is None:
         estimator = Estimator()
     if not isinstance(estimator, Estimator):
-        raise ValueError(f"estimator must be a zt.Estimator(q=..., mu=...), not {estimator!r}")
+        raise ValueError(f"estimator must be a zt.Estimator(q=..., mu=...), not {check.shown(estimator)}")
     estimator.support_size(d)
+    _check_batch(made, n)
     constraint = Constraint(d, k, bounds=bounds, include=include, exclude=exclude, groups=groups)
     if constraint.plain and k == d:
         warnings.warn(f"k = d = {d}: all coordinates may be non-zero, so nothing is thresholded", stacklevel=4)
@@ -99,23 +115,92 @@ def make_task(
         estimator_given=given,
         first_budget=first_budget,
     )
-    with np.errstate(all="ignore"):
-        step, price = first_step(task, prices)
+    if task.reserve or chooses_steps(made):
+        _need_components(n)
+    first = first_step(task, prices)
     if prices is not None and max_cost is not None:
-        price += float(prices.sum()) if task.reserve else 0.0
+        price = first.price + (float(prices.sum()) if task.reserve else 0.0)
         if price > max_cost:
             raise ValueError(
                 f"max_cost = {max_cost:g} is too small: the first step of {name_of(made)}, and F at the result, "
                 f"cost {price:g}; take a max_cost of at least that"
             )
-    if step + task.reserve > budget:
+    if first.calls + task.reserve > budget:
         kept = f", and F at the result {task.reserve} more" if task.reserve else ""
+        needs = "needs" if first.complete else "needs at least"
         raise ValueError(
-            f"budget = {budget} is too small: the first step of {name_of(made)} needs {step} calls{kept}; "
-            f"take a budget of at least {step + task.reserve}"
+            f"budget = {budget} is too small: the first step of {name_of(made)} {needs} {first.calls} calls{kept}; "
+            f"take a budget of at least {first.calls + task.reserve}"
             + ("" if chooses_steps(made) else f", or fewer directions than q = {estimator.q}")
         )
     return task
+
+
+def _check_batch(method: Any, n: int) -> None:
+    """Refuse a batch that exceeds n, also where the first step does not draw it; an own method may mean anything."""
+    batch = check.whole(getattr(method, "batch", None))
+    if batch is not None and batch > n and family_of(type(method)) != YOUR_OWN:
+        raise ValueError(f"cannot draw {batch} different components out of n = {n}: take a batch of at most {n}")
+
+
+def _need_components(n: int) -> None:
+    """Refuse more components than this machine has memory for, where all of them are asked for in one round."""
+    capacity.need(
+        COMPONENT_NUMBERS * capacity.NUMBER * n,
+        f"a round of all n = {n} components",
+        "take fewer components, or monitor=F and a method that asks for a few components per step, such as szoht",
+    )
+
+
+class FirstStep(NamedTuple):
+    """What the first step of a method takes."""
+
+    calls: int
+    price: float
+    complete: bool  # whether these are all of its calls; otherwise it takes more
+
+
+def first_step(task: Task, prices: Array | None = None) -> FirstStep:
+    """Return how many calls the first step takes, and their price, by going through rounds with zeros for values.
+
+    A method that fits itself into the budget is tried for one round only: it decides after its first answers. Nor is it
+    tried on behind a round that is far beyond the budget.
+    """
+    calls, price, complete = 0, 0.0, True
+    try:
+        with np.errstate(all="ignore"):
+            standing = start(task)
+            for _ in range(1 if chooses_steps(task.method) else TRIAL_ROUNDS):
+                probes = standing.search.request
+                if probes is None:
+                    break
+                plan = task.plan(probes, standing.round)
+                calls += plan.calls
+                if calls <= task.budget:
+                    _need_points(task, plan)
+                if plan.calls > max(task.budget, MOST_TRIED):
+                    complete = False
+                    break
+                price += 0.0 if prices is None else float(prices[plan.components].sum())
+                standing = advance(task, standing, plan, np.zeros(plan.calls))
+                if standing.nit:
+                    break
+    except (ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
+        raise ValueError(
+            f"{name_of(task.method)} cannot make its first step with these settings, {check.shown(task.method)} "
+            f"({type(error).__name__}: {error}): take hyper-parameters of a moderate size"
+        ) from error
+    return FirstStep(calls, price, complete)
+
+
+def _need_points(task: Task, plan: Plan) -> None:
+    """Refuse a round whose points do not fit into this machine's memory; those of one estimate are made at once."""
+    estimate = plan.estimator.calls if plan.probes.components.size else 1
+    capacity.need(
+        capacity.NUMBER * (estimate * task.d + plan.calls),
+        f"a round of {name_of(task.method)} with {plan.calls} calls, of which {estimate} at a time, at d = {task.d}",
+        f"take fewer directions than q = {plan.estimator.q}" if estimate > 1 else "take fewer coordinates",
+    )
 
 
 def costs_of(n: int, cost: Callable[[int], float] | None, max_cost: float | None) -> tuple[Array | None, float | None]:
@@ -125,18 +210,30 @@ def costs_of(n: int, cost: Callable[[int], float] | None, max_cost: float | None
             raise ValueError("max_cost needs cost: a function from a component's number to what a call of it costs")
         return None, None
     if not callable(cost):
-        raise ValueError(f"cost must be a function from a component's number to what a call of it costs, not {cost!r}")
+        raise ValueError(
+            f"cost must be a function from a component's number to what a call of it costs, not {check.shown(cost)}"
+        )
+    check.function("cost", cost, "cost(i)")
+    limit = None if max_cost is None else check.positive("max_cost", max_cost, what=" (the most to spend)")
+    capacity.need(
+        capacity.NUMBER * n, f"the cost of each of n = {n} components", "leave cost out, or take fewer components"
+    )
     prices = np.empty(n)
     for i in range(n):
-        prices[i] = cost(i)
-        if not (np.isfinite(prices[i]) and prices[i] >= 0):
-            raise ValueError(f"cost({i}) is {prices[i]}; a cost must be a finite number of at least 0")
-    return prices, None if max_cost is None else check.positive("max_cost", max_cost, what=" (the most to spend)")
+        try:
+            price = cost(i)
+        except Exception as error:
+            raise ValueError(f"cost({i}) raised {type(error).__name__}: {check.shown(error)}") from error
+        number = check.real(price)
+        if number is None or not (np.isfinite(number) and number >= 0):
+            raise ValueError(f"cost({i}) is {check.shown(price)}; a cost must be a finite number of at least 0")
+        prices[i] = number
+    return prices, limit
 
 
 def _feasible(x0: Any, d: int, k: int, constraint: Constraint) -> Array:
     """Return the start, read-only; one that is not feasible is projected, with a warning."""
-    theta = np.zeros(d) if x0 is None or np.ndim(x0) == 0 else start_of(x0)
+    theta = np.zeros(d) if x0 is None or isinstance(x0, (int, np.integer)) else start_of(x0)
     if not constraint.holds(theta):
         projected = constraint.project(theta)
         if np.count_nonzero(projected) < np.count_nonzero(theta):

@@ -6,6 +6,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from zerothresh.basics import check
+
 if TYPE_CHECKING:
     from zerothresh.api.optimizer import Optimizer
 
@@ -30,7 +32,7 @@ class Display:
             import sys
 
             show = sys.stderr.isatty()
-        if show:
+        if check.flag("progress", show):
             self._bar = _bar()
             self._task = self._bar.add_task("", total=optimizer.task.budget, **_fields(optimizer))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.basics import check
 from zerothresh.methods.registry import name_of
 
 if TYPE_CHECKING:
@@ -48,8 +49,13 @@ def compare(
 
     Returns the matplotlib figure. Raises ValueError if there are no results, or if one has no values of F in its trace.
     """
-    pyplot = _pyplot()
     grouped = _grouped(results)
+    optimum = check.finite("optimum", optimum)
+    log = None if log is None else check.flag("log", log)
+    if not isinstance(title, str):
+        raise ValueError(f"title must be a string, not {check.shown(title)}")
+    axes = None if axes is None else _pair_of_axes(axes)
+    pyplot = _pyplot()
     if axes is None:
         figure, axes = pyplot.subplots(1, 2, figsize=(9.5, 3.8), sharey=True, layout="constrained")
     else:
@@ -94,6 +100,7 @@ def curve(runs: Sequence[Plotted], column: str, optimum: float = 0.0) -> tuple[A
     Returns three arrays of one shape: where the curve is evaluated, which is where all runs have values, the means
     and the standard deviations.
     """
+    check.one_of("column", column, ("nfev", "nht"))
     histories = []
     for run in runs:
         fun = run.trace.fun - optimum
@@ -115,14 +122,48 @@ def curve(runs: Sequence[Plotted], column: str, optimum: float = 0.0) -> tuple[A
 
 def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Plotted]]) -> dict[str, list[Plotted]]:
     """Return the results by label."""
-    if isinstance(results, Mapping):
-        return {label: list(runs) for label, runs in results.items()}
     grouped: dict[str, list[Plotted]] = {}
-    for result in results:
-        grouped.setdefault(name_of(result.method), []).append(result)
-    if not grouped:
+    if isinstance(results, Mapping):
+        for label, runs in results.items():
+            grouped[str(label)] = _runs(f"results[{check.shown(label)}]", runs)
+    else:
+        for result in _runs("results", results):
+            if not hasattr(result, "method"):
+                raise ValueError("results of another kind than those of minimize need labels: pass a dict of lists")
+            grouped.setdefault(name_of(result.method), []).append(result)
+    if not any(grouped.values()):
         raise ValueError("there are no results to draw")
-    return grouped
+    return {label: runs for label, runs in grouped.items() if runs}
+
+
+def _runs(name: str, given: Any) -> list[Any]:
+    """Check that an argument is a list of results, and return it as one."""
+    try:
+        runs = list(given)
+    except Exception:
+        runs = [None]
+    if isinstance(given, (str, bytes, Mapping)) or not all(_can_be_drawn(run) for run in runs):
+        raise ValueError(f"{name} must be a list of results of minimize, not {check.shown(given)}")
+    return runs
+
+
+def _can_be_drawn(run: Any) -> bool:
+    """Whether an object has a trace with the columns of a run."""
+    try:
+        return all(hasattr(run.trace, column) for column in ("fun", "nfev", "nht"))
+    except Exception:
+        return False
+
+
+def _pair_of_axes(axes: Any) -> Any:
+    """Check that ``axes`` are two axes of matplotlib."""
+    try:
+        first, second = axes
+        if all(callable(getattr(axis, "plot", None)) and hasattr(axis, "figure") for axis in (first, second)):
+            return axes
+    except Exception:
+        pass
+    raise ValueError(f"axes must be a pair of matplotlib's axes, or None, not {check.shown(axes)}")
 
 
 def _pyplot() -> Any:

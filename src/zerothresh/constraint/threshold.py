@@ -5,7 +5,7 @@ Ties are broken in favour of the lowest index.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,18 @@ from zerothresh.sampling.jit import kernel
 Array = NDArray[np.float64]
 
 
-class Diverged(Exception):
-    """An iterate has an entry that is not a finite number."""
+class Diverged(ValueError):
+    """An iterate has an entry that is not a finite number, or one so large that its square is none."""
+
+    def __init__(self, message: str = "the vector has entries that are not finite, or too large to be squared") -> None:
+        super().__init__(message)
 
 
 @kernel
-def _threshold(v: Any, gain: Any, k: int, out: Any) -> bool:
+def _threshold(v: Any, gain: Any, k: int, out: Any, most: float) -> bool:
     """Copy the k entries of v with the largest |gain| into ``out``, and set its other entries to 0.
 
-    Returns False, and leaves ``out`` as it is, if a gain is not finite.
+    Returns False, and leaves ``out`` as it is, if a |gain| is not below ``most``.
     """
     d = v.size
     size = max(2 * k, 64)
@@ -36,7 +39,7 @@ def _threshold(v: Any, gain: Any, k: int, out: Any) -> bool:
     finite = True
     for j in range(d):
         a = abs(gain[j])
-        if not a < np.inf:
+        if not a < most:
             finite = False
         if a > cutoff:
             if filled == size:
@@ -75,19 +78,26 @@ def hard_threshold(v: Array, k: int) -> Array:
 
     Arguments
     ---------
-    v: a vector, shape (d,), with finite entries.
+    v: a vector of real numbers, shape (d,), with finite entries.
     k: the number of entries to keep, at least 1.
 
     Returns
     -------
-    A new vector, shape (d,). Raises `Diverged` if an entry of v is not finite.
+    A new vector, shape (d,). Raises `Diverged`, which is a ``ValueError``, if an entry of v is not finite.
 
     >>> hard_threshold(np.array([1.0, -3.0, 2.0, 2.0]), 2)
     array([ 0., -3.,  2.,  0.])
     """
-    out = np.empty_like(v)
-    if not _threshold(v, v, min(k, v.size), out):
-        raise Diverged
+    array = check.array(v)
+    if array is None or array.ndim != 1 or array.dtype.kind not in "fiu":
+        raise ValueError(f"v must be a vector of real numbers, not {check.shown(v)}")
+    k = check.count("k", k, what=" (the entries to keep)")
+    with np.errstate(all="ignore"):
+        vector = np.ascontiguousarray(array, dtype=np.float64)
+    out = np.empty_like(vector)
+    if vector.size and not _threshold(vector, vector, min(k, vector.size), out, np.inf):
+        j = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise Diverged(f"v must hold finite numbers, but v[{j}] is {vector[j]}")
     return out
 
 
@@ -165,7 +175,7 @@ class Constraint:
         """Return the point of the set that is nearest to v, shape (d,), as a read-only array."""
         if self.plain:
             out = np.empty_like(v)
-            if not _threshold(v, v, self.k, out):
+            if not _threshold(v, v, self.k, out, check.LARGEST_SIZE):
                 raise Diverged
         else:
             out = self._project(v)
@@ -173,8 +183,8 @@ class Constraint:
         return out
 
     def clip(self, x: Array) -> Array:
-        """Return the nearest point within the bounds, read-only; `Diverged` if x is not finite."""
-        if not np.isfinite(x).all():
+        """Return the nearest point within the bounds, read-only; `Diverged` if x is not finite, or too large."""
+        if not _sound(x):
             raise Diverged
         x = x if self.box is None else np.clip(x, self.box.low, self.box.high)
         x.flags.writeable = False
@@ -182,7 +192,7 @@ class Constraint:
 
     def _project(self, v: Array) -> Array:
         """Project under bounds, groups, or included or excluded coordinates."""
-        if not np.isfinite(v).all():
+        if not _sound(v):
             raise Diverged
         clipped = v if self.box is None else np.clip(v, self.box.low, self.box.high)
         gain = v * v - (v - clipped) ** 2
@@ -191,10 +201,15 @@ class Constraint:
         largest = float(gain.max(initial=0.0))
         gain[self._forced] = 2.0 * largest + 1.0
         chosen = np.empty_like(gain)
-        if not _threshold(np.ones_like(gain), gain, self.k, chosen):
+        if not _threshold(np.ones_like(gain), gain, self.k, chosen, np.inf):
             raise Diverged
         mask = chosen if self.groups is None else chosen[self.groups]
         return np.where(mask > 0, clipped, 0.0)
+
+
+def _sound(v: Array) -> bool:
+    """Whether all entries are finite, and small enough to be squared."""
+    return bool((np.abs(v) < check.LARGEST_SIZE).all())
 
 
 class HardThreshold:
@@ -214,6 +229,7 @@ class HardThreshold:
         return self.constraint.clip(x)
 
 
+_LABELS = "biufUSmM"  # kinds of arrays whose entries can be told apart and put in order
 _OLD_FORM = "convert a list of d pairs (low, high), scipy's old form, to a pair (lows, highs)"
 
 
@@ -221,23 +237,24 @@ def _box(d: int, bounds: Any) -> Box | None:
     """Check the user's bounds, and expand them to arrays of shape (d,)."""
     if bounds is None:
         return None
-    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds
-        low, high = bounds.lb, bounds.ub
-    else:
-        try:
-            low, high = bounds
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"bounds must be a pair (low, high) of numbers or of arrays of length d = {d}, or a "
-                f"scipy.optimize.Bounds, not {bounds!r}; {_OLD_FORM}"
-            ) from None
+    form = f"bounds must be a pair (low, high) of numbers or of arrays of length d = {d}"
     try:
-        low = np.broadcast_to(np.asarray(-np.inf if low is None else low, float), (d,)).copy()
-        high = np.broadcast_to(np.asarray(np.inf if high is None else high, float), (d,)).copy()
-    except ValueError:
-        raise ValueError(
-            f"bounds must be a pair (low, high) of numbers or of arrays of length d = {d}; {_OLD_FORM}"
-        ) from None
+        if isinstance(bounds, (str, bytes, Mapping, Set)):  # these can be unpacked, but have no low and high
+            raise TypeError
+        if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds
+            low, high = bounds.lb, bounds.ub
+        else:
+            low, high = bounds
+    except Exception:
+        raise ValueError(f"{form}, or a scipy.optimize.Bounds, not {check.shown(bounds)}; {_OLD_FORM}") from None
+    sides = []
+    for side, given, none in (("low", low, -np.inf), ("high", high, np.inf)):
+        array = check.array(none if given is None else given)
+        if array is None or array.dtype.kind not in "fiu" or array.shape not in ((), (1,), (d,)):
+            raise ValueError(f"{form}, but {side} is {check.shown(given)}; {_OLD_FORM}")
+        with np.errstate(all="ignore"):
+            sides.append(np.broadcast_to(array.astype(np.float64), (d,)).copy())
+    low, high = sides
     bad = np.flatnonzero(~((low <= 0) & (high >= 0)))
     if bad.size:
         j = bad[0]
@@ -257,11 +274,11 @@ def _indices(name: str, given: Sequence[int] | None, d: int) -> NDArray[np.int64
     """Check a list of coordinates or a mask, and return the sorted indices."""
     if given is None:
         return np.empty(0, np.int64)
-    array = np.asarray(given)
-    if array.dtype == bool and array.shape == (d,):
+    array = check.array(given)
+    if array is not None and array.dtype == bool and array.shape == (d,):
         array = np.flatnonzero(array)
-    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
-        raise ValueError(f"{name} must be a list of coordinates from 0 to {d - 1}, or a mask, not {given!r}")
+    if array is None or array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise ValueError(f"{name} must be a list of coordinates from 0 to {d - 1}, or a mask, not {check.shown(given)}")
     if array.size and not (array.min() >= 0 and array.max() < d):
         wrong = array[(array < 0) | (array >= d)][0]
         raise ValueError(f"{name} names coordinate {wrong}, but coordinates go from 0 to {d - 1}")
@@ -272,9 +289,15 @@ def _groups(groups: Sequence[int] | None, d: int) -> NDArray[np.int64] | None:
     """Check the labels of the groups, and number them from 0."""
     if groups is None:
         return None
-    array = np.asarray(groups)
-    if array.shape != (d,):
-        raise ValueError(f"groups must have shape ({d},), one label per coordinate, not {array.shape}")
+    array = check.array(groups)
+    if array is None or array.shape != (d,) or array.dtype.kind not in _LABELS:
+        given = check.shown(groups) if array is None else f"an array of {array.dtype} of shape {array.shape}"
+        raise ValueError(
+            f"groups must have shape ({d},), one label per coordinate (a number or a string), but it is {given}"
+        )
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError(
+            f"groups must be labels, but that of coordinate {int(np.flatnonzero(np.isnan(array))[0])} is NaN"
+        )
     _, labels = np.unique(array, return_inverse=True)
-    check.count("the number of groups", int(labels.max()) + 1)
-    return labels.astype(np.int64)
+    return labels.reshape(-1).astype(np.int64)

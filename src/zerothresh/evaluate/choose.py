@@ -14,6 +14,7 @@ from zerothresh.objective.forms import Objective
 
 _MOST_POINTS, _MOST_NUMBERS = 1024, 1 << 24  # in a default batch; so many float64 numbers are 128 MiB
 _LONGEST_TIMEOUT = 1e8  # seconds, about three years; waiting primitives refuse much larger numbers
+_MOST_THREADS = 4096  # each has a stack of its own, and systems limit how many a process may have
 _UNKNOWN_WIDTH = 64  # calls in progress on an executor that does not say how many workers it has
 
 
@@ -50,11 +51,16 @@ def evaluator_for(
         raise ValueError(
             f"workers must be a number of threads or an executor, not the class {workers.__name__}: pass an instance"
         )
-    if isinstance(workers, Executor) or (hasattr(workers, "submit") and callable(workers.submit)):
+    if isinstance(workers, Executor) or check.has_function(workers, "submit"):
         stated = getattr(workers, "_max_workers", None)
         width = stated if isinstance(stated, int) and stated > 0 else _UNKNOWN_WIDTH
         return OnExecutor(objective, size, workers, width, own=False, timeout=timeout)
     number = check.count("workers", workers, what=" (threads), or a concurrent.futures.Executor")
+    if number > _MOST_THREADS:
+        raise ValueError(
+            f"workers must be at most {_MOST_THREADS} (threads), not {number}: systems do not let a process start many "
+            "more; pass a concurrent.futures.Executor for more calls at a time"
+        )
     if number == 1 and timeout is None:
         return Serial(objective, size)
     return OnExecutor(objective, size, DaemonPool(number), number, own=True, timeout=timeout)

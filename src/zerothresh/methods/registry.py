@@ -7,9 +7,10 @@ literature, under which heading it is listed (``topic``). `available`, the page 
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from zerothresh.basics import check
@@ -41,15 +42,22 @@ def register(name: str) -> Callable[[M], M]:
     is no method.
     """
 
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"name must be a string, in lower case with hyphens, not {check.shown(name)}")
+
+    shown = check.shown(name)
+
     def add(method: M) -> M:
+        if not isinstance(method, type):
+            raise ValueError(f"only a class can be registered as the method {shown}, not {check.shown(method)}")
         known = _registered.get(name)
         if known is not None and known.__qualname__ != method.__qualname__:
             raise ValueError(
-                f"The name {name!r} is taken by the method {known.__qualname__}: register yours under another name."
+                f"The name {shown} is taken by the method {known.__qualname__}: register yours under another name."
             )
         if missing := missing_functions(method):
             raise ValueError(
-                f"The method {name!r} has no {' and no '.join(missing)}: a method has the three functions init, plan "
+                f"The method {shown} has no {' and no '.join(missing)}: a method has the three functions init, plan "
                 "and update, or derives from zt.Program and has a function search. CONTRIBUTING.md shows an example."
             )
         _registered[name] = method
@@ -63,9 +71,13 @@ def missing_functions(method: Any) -> list[str]:
 
     A method has ``init``, ``plan`` and ``update``, or one function ``begin``, which starts its search.
     """
-    if own_search(method) is not None:
-        return []
-    return [name for name in ("init", "plan", "update") if not callable(getattr(method, name, None))]
+    three = ["init", "plan", "update"]
+    try:
+        if own_search(method) is not None:
+            return []
+        return [name for name in three if not callable(getattr(method, name, None))]
+    except Exception:  # an object whose attributes cannot be read
+        return three
 
 
 def family_of(method: type) -> str:
@@ -128,19 +140,53 @@ def make(method: Any, options: dict[str, Any] | None = None) -> Method:
     Returns an instance. It raises ValueError for an unknown name, an unknown or missing hyper-parameter, or an object
     that is no method.
     """
+    given = _options(options)
     if isinstance(method, str):
         method = _registered[registered_name(method)]
+    if missing_functions(method):
+        raise ValueError(
+            f"method must be a name ({', '.join(available())}) or an instance of a method, not {check.shown(method)}"
+        )
     if isinstance(method, type):
-        return _instance(method, options or {})
-    if options:
+        if getattr(method, "_is_protocol", False) or inspect.isabstract(method):
+            raise ValueError(
+                f"method must be a class that can be used, but {method.__name__} only says what a method has"
+            )
+        return _plain(_instance(method, given))
+    if given:
         raise ValueError(
             "options are the hyper-parameters for a method that is given by name; "
-            f"this one is an instance, {method!r}, which has its own: set them there."
+            f"this one is an instance, {check.shown(method)}, which has its own: set them there."
         )
-    if missing_functions(method):
-        raise ValueError(f"method must be a name ({', '.join(available())}) or an instance of a method, not {method!r}")
     instance: Method = method
-    return instance
+    return _plain(instance)
+
+
+def _options(options: Any) -> dict[str, Any]:
+    """Check that options are hyper-parameters by name; None means that there are none."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise ValueError(
+            f"options must be a dict of hyper-parameters by name, such as {{'eta': 0.1}}, not {check.shown(options)}"
+        )
+    for name in options:
+        if not isinstance(name, str):
+            raise ValueError(f"options must have the names of hyper-parameters as keys, not {check.shown(name)}")
+    return dict(options)
+
+
+def _plain(method: Method) -> Method:
+    """Return a method whose hyper-parameters are plain numbers where they were scalars of NumPy or the like.
+
+    Such scalars pass the checks, but not all of them can be hashed, kept in a run folder, or multiplied with an array.
+    """
+    if not dataclasses.is_dataclass(method):
+        return method
+    values = {field.name: getattr(method, field.name) for field in dataclasses.fields(method) if field.init}
+    plain = {name: check.plain_scalar(value) for name, value in values.items()}
+    changed = {name: value for name, value in plain.items() if value is not values[name]}
+    return dataclasses.replace(method, **changed) if changed else method
 
 
 def _instance(method: type, options: dict[str, Any]) -> Method:

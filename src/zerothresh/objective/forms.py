@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -14,6 +13,8 @@ from zerothresh.sampling.jit import kernel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+MOST_COMPONENTS = 1 << 53  # a component is drawn by a random number of 53 bits, which reaches no more of them
 
 
 @runtime_checkable
@@ -99,13 +100,6 @@ class Objective:
         return vector(value, len(points), finite=self.finite, wording=self.wording)
 
 
-def _unmasked(value: Any) -> NDArray[Any]:
-    """Convert a returned value to an array; masked entries are unknown values and become NaN."""
-    if isinstance(value, np.ma.MaskedArray):
-        return np.ma.filled(value.astype(np.float64), np.nan)
-    return np.asarray(value)
-
-
 def scalar(value: Any, *, finite: bool = True) -> float:
     """Check that a returned value is one real number.
 
@@ -118,20 +112,25 @@ def scalar(value: Any, *, finite: bool = True) -> float:
     -------
     The number. Raises `BadValue` with the reason if the value is refused.
     """
-    if type(value) is float:
-        number = value
+    if isinstance(value, float):  # NumPy's float64 is one, too
+        number = float(value)
     else:
         if value is None:
             raise BadValue("the function returned None; it must return one number (is a `return` missing?)")
-        array = _unmasked(value)
+        array = check.array(value)
+        if array is None:
+            raise BadValue(f"the function returned {check.shown(value)}; it must return one real number")
         if array.size != 1:
             raise BadValue(
                 f"the function returned an array of shape {array.shape}; it must return one number "
                 "(pass vectorized=True if it takes many points at once)"
             )
         if array.dtype.kind not in "fiub":
-            raise BadValue(f"the function returned {value!r} ({array.dtype}); it must return one real number")
-        number = float(array.reshape(()))
+            raise BadValue(
+                f"the function returned {check.shown(value)} ({array.dtype}); it must return one real number"
+            )
+        with np.errstate(all="ignore"):
+            number = float(array.reshape(()))
     if finite and number - number != 0.0:
         raise BadValue(f"the function returned {number!r}; it must return a finite number")
     return number
@@ -163,7 +162,9 @@ def vector(value: Any, size: int, *, finite: bool = True, wording: Wording = RET
     if value is None:
         hint = "" if wording is TOLD else " (is a `return` missing?)"
         raise BadValue(f"{wording.given} None; {wording.allowed} {size} numbers{hint}")
-    array = _unmasked(value)
+    array = check.array(value)
+    if array is None:
+        raise BadValue(f"{wording.given} {check.shown(value)}; {wording.allowed} {size} numbers, one per point")
     if array.shape != (size,):
         raise BadValue(
             f"{wording.given} shape {array.shape} for {size} points; {wording.allowed} "
@@ -171,7 +172,8 @@ def vector(value: Any, size: int, *, finite: bool = True, wording: Wording = RET
         )
     if array.dtype.kind not in "fiub":
         raise BadValue(f"{wording.given} dtype {array.dtype}; {wording.allowed} real numbers")
-    numbers = array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        numbers = array.astype(np.float64)
     if finite and not _all_finite(numbers):
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise BadValue(
@@ -194,13 +196,19 @@ def wrap(fun: Any, d: int | None, n: int | None, vectorized: bool) -> Objective:
     -------
     The objective. Raises ``ValueError`` if the arguments contradict each other.
     """
-    if not callable(fun) and not isinstance(fun, Problem):
+    vectorized = check.flag("vectorized", vectorized)
+    if n is not None:
+        n = components_of(n)
+    if isinstance(fun, type) and callable(getattr(fun, "values", None)):
+        raise ValueError(f"fun must be a problem object, not the class {fun.__name__}: pass an instance")
+    is_problem = _is_problem(fun)
+    if not is_problem and not callable(fun):
         raise ValueError(
             f"fun must be a function of x (or of x and i), or a problem object with d, n and "
             f"values(points, components), not {type(fun).__name__}"
         )
-    if isinstance(fun, Problem) and callable(fun.values):
-        own_d, own_n = check.count("the problem's d", fun.d), check.count("the problem's n", fun.n)
+    if is_problem:
+        own_d, own_n = check.count("the problem's d", fun.d), components_of(fun.n, name="the problem's n")
         if d is not None and d != own_d:
             raise ValueError(f"x0 has length {d}, but the problem has d = {own_d}: pass a start of length {own_d}")
         if n is not None and n != own_n:
@@ -212,29 +220,38 @@ def wrap(fun: Any, d: int | None, n: int | None, vectorized: bool) -> Objective:
             "problem object, which knows its own dimension"
         )
     takes_component = n is not None
-    components = 1 if n is None else check.count("n", n, what=" (the number of components)")
     _check_arity(fun, takes_component, vectorized)
-    return Objective(fun, d, components, takes_component=takes_component, vectorized=vectorized)
+    return Objective(fun, d, 1 if n is None else n, takes_component=takes_component, vectorized=vectorized)
+
+
+def _is_problem(fun: Any) -> bool:
+    """Whether an object has what a problem has; a class has not, because its instances have it."""
+    try:
+        return isinstance(fun, Problem) and callable(fun.values)
+    except Exception:  # an attribute that cannot be read
+        return False
+
+
+def components_of(n: Any, *, name: str = "n") -> int:
+    """Check the number of components, and return it as an ``int``."""
+    number = check.count(name, n, what=" (the number of components)")
+    if number > MOST_COMPONENTS:
+        raise ValueError(f"{name} must be at most 2**53 (the number of components), not {check.shown(number)}")
+    return number
 
 
 def _check_arity(fun: Callable[..., Any], takes_component: bool, vectorized: bool) -> None:
     """Raise ``ValueError`` if the function cannot take the arguments that it will be called with."""
-    try:
-        signature = inspect.signature(fun)
-    except (TypeError, ValueError):  # a builtin function whose signature is not known
-        return
     x, i = ("X", "I") if vectorized else ("x", "i")
     given = (x, i) if takes_component else (x,)
-    try:
-        signature.bind(*given)
-    except TypeError as error:
-        name = getattr(fun, "__name__", type(fun).__name__)
+    misfit = check.call_misfit(fun, given)
+    if misfit is not None:
+        signature, why = misfit
+        name = check.name_of(fun)
         call = f"{name}({', '.join(given)})"
         hint = (
             f"n was given, so the component is passed too; leave n out if the function is {name}({x})"
             if takes_component
             else f"pass n=... if it takes a component: {name}({x}, {i})"
         )
-        raise ValueError(
-            f"fun has the signature {name}{signature}, but it is called as {call}: {error}; {hint}"
-        ) from None
+        raise ValueError(f"fun has the signature {signature}, but it is called as {call}: {why}; {hint}")

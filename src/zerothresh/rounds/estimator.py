@@ -52,14 +52,15 @@ class Estimator:
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", check.count("q", self.q, what=" (directions per estimate)"))
         object.__setattr__(self, "mu", check.positive("mu", self.mu, what=" (the smoothing radius)"))
+        if self.mu > check.LARGEST_SIZE:
+            raise ValueError(f"mu must be at most {check.LARGEST_SIZE:g} (the smoothing radius), not {self.mu!r}")
         if self.s2 is not None:
             what = " (the size of a direction's support)"
             object.__setattr__(self, "s2", check.count("s2", self.s2, what=what))
         check.one_of("difference", self.difference, ("forward", "central"))
         check.one_of("directions", self.directions, FAMILIES)
         for name in ("shared", "common"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}")
+            object.__setattr__(self, name, check.flag(name, getattr(self, name)))
         if self.directions == "coordinate" and self.s2 not in (None, 1):
             raise ValueError(
                 f"s2 = {self.s2} does not fit directions='coordinate', whose supports have size 1: "

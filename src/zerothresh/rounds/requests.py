@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from zerothresh.basics import capacity
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.frame import Frame
@@ -20,6 +21,7 @@ from zerothresh.sampling.directions import Block, SparseBlock
 from zerothresh.sampling.jit import kernel
 
 NO_COMPONENTS = np.empty(0, np.int64)
+MANY = 1 << 24  # components from which it is asked whether they fit into memory: fewer fit everywhere
 
 
 class PointValues(NamedTuple):
@@ -282,6 +284,14 @@ class Each:
 Components = Sequence[int] | Indices | range
 
 
+def _indices(of: Components) -> Indices:
+    """Return components as an array; a range of more than fit into memory is refused before it is made."""
+    if type(of) is range and len(of) > MANY:
+        advice = "take fewer components, or a method that asks for a few of them per step, such as szoht"
+        capacity.need(capacity.NUMBER * len(of), f"a round of {len(of)} components", advice)
+    return np.asarray(of, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Probes:
     """What a method asks for in a round: at most one request of each kind.
@@ -300,22 +310,22 @@ class Probes:
         at: Sequence[Array], of: Components, *, estimate: Mapping[str, Any] | None = None, **notes: Any
     ) -> Probes:
         """Ask for estimates of the gradients of the components ``of`` at the points ``at``."""
-        return Probes((Gradients(tuple(at), np.asarray(of, dtype=np.int64)),), notes, estimate or {})
+        return Probes((Gradients(tuple(at), _indices(of)),), notes, estimate or {})
 
     @staticmethod
     def values(at: Sequence[Array], of: Components, **notes: Any) -> Probes:
         """Ask for the values of the components ``of`` at the points ``at``."""
-        return Probes((Values(tuple(at), np.asarray(of, dtype=np.int64)),), notes)
+        return Probes((Values(tuple(at), _indices(of)),), notes)
 
     @staticmethod
     def around(theta: Array, block: Block, h: float, count: int, of: Components, **notes: Any) -> Probes:
         """Ask for the values of the components ``of`` at theta + h u_l, for the ``count`` directions of a block."""
-        return Probes((Around(theta, block, h, count, np.asarray(of, dtype=np.int64)),), notes)
+        return Probes((Around(theta, block, h, count, _indices(of)),), notes)
 
     @staticmethod
     def each(points: Array, of: Sequence[int] | Indices, **notes: Any) -> Probes:
         """Ask for the value of component ``of[r]`` at row r of ``points``."""
-        return Probes((Each(points, np.asarray(of, dtype=np.int64)),), notes)
+        return Probes((Each(points, _indices(of)),), notes)
 
     def __or__(self, other: Probes) -> Probes:
         """Ask for both in one round; gradients come first."""

@@ -13,7 +13,6 @@ because the ``log`` and ``sin`` of libraries differ between processors, and are 
 from __future__ import annotations
 
 import hashlib
-import operator
 import secrets
 from typing import Any
 
@@ -23,6 +22,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from zerothresh.basics import check
 from zerothresh.sampling.jit import kernel
 
 BLOCK = 1024  # 32-bit words are generated in blocks of this many
@@ -51,12 +51,11 @@ def seed_of(seed: object) -> int:
     """
     if seed is None:
         return secrets.randbits(63)
-    if isinstance(seed, (bool, np.bool_)):
-        raise ValueError(f"seed must be a whole number of at least 0, or None for a random one, not {seed!r}")
-    try:
-        number = operator.index(seed)  # type: ignore[arg-type]
-    except TypeError:
-        raise ValueError(f"seed must be a whole number of at least 0, or None for a random one, not {seed!r}") from None
+    number = check.whole(seed)
+    if number is None:
+        raise ValueError(
+            f"seed must be a whole number of at least 0, or None for a random one, not {check.shown(seed)}"
+        )
     if number < 0:
         raise ValueError(f"seed must be a whole number of at least 0, not {max(number, -(10**18))}")
     if number >= 1 << 1000:

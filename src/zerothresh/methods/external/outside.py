@@ -20,6 +20,8 @@ from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
 
+FARTHEST = check.LARGEST_SIZE / 2  # the largest coordinate of a trial: packages may go on towards infinity
+
 
 @register("outside")
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Outside(Program):
                 point = next(points, None)
                 while point is not None:
                     asked += 1
-                    trial = context.H(np.nan_to_num(point))
+                    trial = context.H(np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST))
                     value = float((yield from context.values([trial])).mean())
                     if value < F:
                         theta, F = trial, value

@@ -125,7 +125,7 @@ def check_algorithm(solver: str, algorithm: str) -> None:
     """Raise ValueError if an installed package has no such algorithm, as far as that can be told without running it."""
     name = f"algorithm (of {solver})"
     if not isinstance(algorithm, str):
-        raise ValueError(f"{name} must be the name of an algorithm, or None, not {algorithm!r}")
+        raise ValueError(f"{name} must be the name of an algorithm, or None, not {check.shown(algorithm)}")
     if solver == "cma":
         check.one_of(name, algorithm, ("full", "sep"))
     elif solver == "scipy" and algorithm.lower() not in _SCIPY:

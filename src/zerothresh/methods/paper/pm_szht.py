@@ -111,7 +111,8 @@ def check_memorising(method: Memorising) -> None:
     """Check the hyper-parameters that all methods with a memory share."""
     check.positive("eta", method.eta, what=" (the learning rate)")
     check.count("batch", method.batch, what=" (components per step)")
-    if not callable(getattr(method.law, "sample", None)):
-        raise ValueError(f"law must have a function sample(n, batch, rng) -> (i_r, J), not {method.law!r}")
+    if isinstance(method.law, type) or not check.has_function(method.law, "sample"):
+        form = "law must have a function sample(n, batch, rng) -> (i_r, J)"
+        raise ValueError(f"{form}, not {check.shown(method.law)}")
     if hasattr(method.law, "check_batch"):
         method.law.check_batch(method.batch)
