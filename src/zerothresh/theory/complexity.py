@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from zerothresh.basics import check
 from zerothresh.theory.constants import check_kappa, need
+from zerothresh.theory.quantities import formula
+
+MOST_STEPS = 10**7  # of a schedule whose directions are added up one by one, which takes seconds
 
 
 def digits(eps: float) -> float:
@@ -20,6 +23,7 @@ def digits(eps: float) -> float:
     return -math.log(eps)
 
 
+@formula
 def szoht_queries(*, k: int, d: int, s2: int, kappa: float, eps: float) -> float:
     r"""Queries of SZOHT, O((k + d/s2) kappa^2 log 1/eps): k + d/s2 per step, in kappa^2 log 1/eps steps."""
     check.count("k", k)
@@ -27,21 +31,25 @@ def szoht_queries(*, k: int, d: int, s2: int, kappa: float, eps: float) -> float
     return (k + d / s2) * check_kappa(kappa) ** 2 * digits(eps)
 
 
+@formula
 def szoht_thresholdings(*, kappa: float, eps: float) -> float:
     """Hard thresholdings of SZOHT, O(kappa^2 log 1/eps): one per step."""
     return check_kappa(kappa) ** 2 * digits(eps)
 
 
+@formula
 def vr_estimates(*, n: int, kappa: float, eps: float) -> float:
     r"""Gradient estimates of VR-SZHT, O((n + kappa^3 / (kappa^2 + 1)) log 1/eps), which the paper calls queries."""
     return (check.count("n", n) + vr_inner(kappa=kappa)) * digits(eps)
 
 
+@formula
 def vr_inner(*, kappa: float) -> float:
     """Inner steps per epoch of VR-SZHT, O(kappa^3 / (kappa^2 + 1)): between kappa / 2 and kappa, since kappa >= 1."""
     return check_kappa(kappa) ** 3 / (kappa**2 + 1)
 
 
+@formula
 def vr_queries(*, n: int, q: int, kappa: float, eps: float) -> float:
     r"""Queries of VR-SZHT, O(q (n + kappa^3 / (kappa^2 + 1)) log 1/eps), with q + 1 calls per estimate.
 
@@ -50,6 +58,7 @@ def vr_queries(*, n: int, q: int, kappa: float, eps: float) -> float:
     return (check.count("q", q) + 1) * vr_estimates(n=n, kappa=kappa, eps=eps)
 
 
+@formula
 def vr_thresholdings(*, kappa: float, eps: float) -> float:
     """Hard thresholdings of VR-SZHT, O(kappa^3 / (kappa^2 + 1) log 1/eps): one per inner step.
 
@@ -62,6 +71,7 @@ def vr_thresholdings(*, kappa: float, eps: float) -> float:
 sarah_estimates, sarah_queries, sarah_thresholdings = vr_estimates, vr_queries, vr_thresholdings
 
 
+@formula
 def hzo_ht_q(*, t: int, tau: float, omega: float) -> int:
     r"""The number of directions of HZO-HT at step t, :math:`q_t = \lceil \tau / \omega^t \rceil`.
 
@@ -74,6 +84,7 @@ def hzo_ht_q(*, t: int, tau: float, omega: float) -> int:
     return math.ceil(math.exp(exponent) - 1e-9)  # rounding errors must not add a direction
 
 
+@formula
 def hzo_ht_schedule(*, kappa: float, alpha: float, tau: float, eps: float) -> tuple[int, int]:
     r"""Steps T and directions :math:`\sum_t q_t` of HZO-HT until the gap F - F* is eps times its initial value:
 
@@ -95,9 +106,11 @@ def hzo_ht_schedule(*, kappa: float, alpha: float, tau: float, eps: float) -> tu
             f"The last step would need tau / eps = {tau / eps:.1g} directions, more than can be counted: "
             "take a smaller tau or a larger eps."
         )
+    need(T <= MOST_STEPS, f"a schedule of at most {MOST_STEPS:,} steps, whose directions can be added up", f"T = {T:,}")
     return T, sum(hzo_ht_q(t=t, tau=tau, omega=omega) for t in range(T))
 
 
+@formula
 def hzo_ht_queries(*, kappa: float, alpha: float, tau: float, eps: float) -> float:
     r"""Queries of HZO-HT, O(alpha kappa tau / eps), the sum of the growing q_t.
 
@@ -107,6 +120,7 @@ def hzo_ht_queries(*, kappa: float, alpha: float, tau: float, eps: float) -> flo
     return 8 * alpha * check_kappa(kappa) * check.positive("tau", tau) / eps
 
 
+@formula
 def hzo_ht_thresholdings(*, kappa: float, alpha: float, eps: float) -> float:
     """Hard thresholdings of HZO-HT, O(alpha kappa log 1/eps): one per step."""
     return 8 * alpha * check_kappa(kappa) * digits(eps)
@@ -124,6 +138,7 @@ class Epoch:
     thresholdings: float  # hard thresholdings in the epoch
 
 
+@formula
 def epochs(*, d: int, n: int, q: int, m: int = 10, p: int = 1) -> tuple[Epoch, ...]:
     """The paper's Table 2 with exact counts; an epoch is one step of SAGA, and one outer step of VR and SARAH.
 

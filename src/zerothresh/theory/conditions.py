@@ -13,6 +13,7 @@ from collections.abc import Callable
 from zerothresh.basics import check
 from zerothresh.theory.constants import check_kappa, check_sizes, need
 from zerothresh.theory.intervals import Interval, negative
+from zerothresh.theory.quantities import formula
 
 MOST_Q = 10**18  # where no q up to here is enough, none is
 
@@ -35,6 +36,7 @@ def _whole(found: Interval, *, d: int, k_star: int) -> range:
     return range(low, max(low, math.floor(min((d - k_star) // 2, found.high)) + 1))
 
 
+@formula
 def szoht_k(*, d: int, q: int, s2: int, k_star: int, kappa: float) -> range:
     r"""The k for which SZOHT's theorem holds (Section 2.3):
 
@@ -50,6 +52,7 @@ def szoht_k(*, d: int, q: int, s2: int, k_star: int, kappa: float) -> range:
     return _solve(k_star * Q * Q, 1 - k_star * Q * (2 * P - 1), k_star * P * (P - 1), d=d, k_star=k_star)
 
 
+@formula
 def vr_k(*, d: int, q: int, s2: int, k_star: int, kappa: float) -> range:
     r"""The k for which VR-SZHT and SARAH-SZHT have an admissible learning rate:
 
@@ -72,6 +75,7 @@ def _solve(a: float, b: float, c: float, *, d: int, k_star: int) -> range:
     return _whole(Interval(c / b, math.inf) if a == 0 else negative(a, b, c), d=d, k_star=k_star)
 
 
+@formula
 def szoht_least_k(*, k_star: int, kappa: float) -> int:
     """The smallest k of SZOHT's theorem as q and d tend to infinity, k* 9 kappa^2 (9 kappa^2 - 1) >= 72 k*.
 
@@ -82,6 +86,7 @@ def szoht_least_k(*, k_star: int, kappa: float) -> int:
     return math.ceil(check.count("k_star", k_star) * square * (square - 1))
 
 
+@formula
 def vr_least_k(*, k_star: int, kappa: float) -> int:
     """The smallest k of VR-SZHT's theorem as q and d tend to infinity, k* (1 + 4 (384 kappa + 3)^2).
 
@@ -91,6 +96,7 @@ def vr_least_k(*, k_star: int, kappa: float) -> int:
     return math.ceil(check.count("k_star", k_star) * (1 + 4 * (384 * check_kappa(kappa) + 3) ** 2))
 
 
+@formula
 def szoht_q(*, d: int, s2: int, k_star: int, kappa: float, k: int | None = None) -> int:
     r"""The smallest q for which SZOHT's theorem holds for some k <= (d - k*) / 2, or for the given k.
 
@@ -103,6 +109,7 @@ def szoht_q(*, d: int, s2: int, k_star: int, kappa: float, k: int | None = None)
     return _least_q(szoht_k, szoht_least_k, "SZOHT", d=d, s2=s2, k_star=k_star, kappa=kappa, k=k)
 
 
+@formula
 def vr_q(*, d: int, s2: int, k_star: int, kappa: float, k: int | None = None) -> int:
     """The smallest q for which VR-SZHT and SARAH-SZHT have a learning rate, for some k or for the given k."""
     return _least_q(vr_k, vr_least_k, "VR-SZHT", d=d, s2=s2, k_star=k_star, kappa=kappa, k=k)
@@ -141,6 +148,7 @@ def _least_q(
     return high
 
 
+@formula
 def szoht_rate(*, k: int, k_star: int, eps_I: float, kappa: float) -> float:
     r"""The factor :math:`\gamma\rho` by which a step of SZOHT with `szoht_eta` reduces E||theta - theta*||:
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from zerothresh.basics import check
+from zerothresh.theory.quantities import formula
 
 
 def need(holds: bool, condition: str, given: str) -> None:
@@ -43,6 +44,7 @@ def check_kappa(kappa: float) -> float:
     return kappa
 
 
+@formula
 def sparsity(*, k: int, k_star: int) -> int:
     """s = 2k + k*, the size of I: the supports of two iterates and of theta* (Theorem 2).
 
@@ -52,6 +54,7 @@ def sparsity(*, k: int, k_star: int) -> int:
     return 2 * check.count("k", k) + check.count("k_star", k_star)
 
 
+@formula
 def alpha(*, k: int, k_star: int) -> float:
     r"""The expansivity of H_k, Lemma 1: :math:`\alpha = 1 + 2\sqrt{k^*} / \sqrt{k - k^*}`.
 
@@ -66,6 +69,7 @@ def alpha(*, k: int, k_star: int) -> float:
     return 1 + 2 * math.sqrt(k_star / (k - k_star))
 
 
+@formula
 def alpha_tight(*, k: int, k_star: int, d: int) -> float:
     r"""The smallest possible alpha, :math:`1 + (t + \sqrt{(4 + t) t}) / 2`, t = K / (k - k* + K), K = min(k*, d - k).
 
@@ -84,11 +88,13 @@ def alpha_tight(*, k: int, k_star: int, d: int) -> float:
     return 1 + (t + math.sqrt((4 + t) * t)) / 2
 
 
+@formula
 def beta(*, eta: float, alpha: float, rho_minus: float) -> float:
     r"""The growth of the squared distance per step in Theorem 1, :math:`\beta = (1 + \eta^2 {\rho_s^-}^2) \alpha`."""
     return (1 + (check.positive("eta", eta) * check.positive("rho_minus", rho_minus)) ** 2) * alpha
 
 
+@formula
 def eps_mu(*, d: int, s: int, rho_plus: float) -> float:
     r"""The bias of the estimate, Lemma 2: :math:`||E\hat\nabla_I f - \nabla_I f||^2 \le \epsilon_\mu \mu^2`,
     :math:`\epsilon_\mu = {\rho^+}^2 s d`.
@@ -99,6 +105,7 @@ def eps_mu(*, d: int, s: int, rho_plus: float) -> float:
     return check.positive("rho_plus", rho_plus) ** 2 * s * d
 
 
+@formula
 def eps_I(*, d: int, q: int, s: int, s2: int) -> float:
     r"""The second moment of the estimate, Lemma 2: the factor of the squared gradient on I,
 
@@ -111,6 +118,7 @@ def eps_I(*, d: int, q: int, s: int, s2: int) -> float:
     return 2 * d / (q * (s2 + 2)) * (_pairs(s - 1, s2, d) + 3) + 2
 
 
+@formula
 def eps_Ic(*, d: int, q: int, s: int, s2: int) -> float:
     r"""The second moment of the estimate, Lemma 2: the factor of the squared gradient outside of I,
 
@@ -125,6 +133,7 @@ def eps_Ic(*, d: int, q: int, s: int, s2: int) -> float:
     return 2 * d / (q * (s2 + 2)) * _pairs(s, s2, d)
 
 
+@formula
 def eps_abs(*, d: int, q: int, s: int, s2: int, rho_plus: float) -> float:
     r"""The second moment of the estimate, Lemma 2: what the curvature adds per unit of mu^2,
 
@@ -135,6 +144,7 @@ def eps_abs(*, d: int, q: int, s: int, s2: int, rho_plus: float) -> float:
     return 2 * d * square * s * s2 / q * (_pairs(s - 1, s2, d) + 1) + square * s * d
 
 
+@formula
 def second_moment(*, d: int, q: int, s: int, s2: int) -> tuple[float, float]:
     r"""The exact second moment for a linear f and independent directions, as the factors of
     :math:`||\nabla_I f||^2` and :math:`||\nabla_{I^c} f||^2`.

@@ -18,6 +18,7 @@ from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import need
 from zerothresh.theory.intervals import Interval
+from zerothresh.theory.quantities import formula
 
 MOST_SUPPORTS = 200_000  # the largest number of supports to enumerate
 _CHUNK = 4096  # supports whose eigenvalues are computed at once
@@ -46,6 +47,7 @@ class Constants:
         return self.how == "exact"
 
 
+@formula
 def restricted(A: Array, *, s: int, supports: int = 2000, seed: int = 0) -> Constants:
     r"""Compute rho_s^- and rho_s^+ of a quadratic, or of a mean of quadratics.
 
@@ -66,18 +68,18 @@ def restricted(A: Array, *, s: int, supports: int = 2000, seed: int = 0) -> Cons
     >>> restricted(np.diag([1.0, 2.0, 4.0]), s=2).kappa
     4.0
     """
-    A = np.asarray(A, float)
-    stack = A[None] if A.ndim == 2 else A
-    d = stack.shape[-1]
+    matrices = _real("A", A)
+    stack = matrices[None] if matrices.ndim == 2 else matrices
     need(
-        stack.ndim == 3 and stack.shape[1] == d and np.allclose(stack, np.swapaxes(stack, 1, 2)),
+        stack.ndim == 3 and stack.size > 0 and stack.shape[1] == stack.shape[2] and _symmetric(stack),
         "symmetric matrices of shape (d, d) or (n, d, d)",
-        f"A has shape {A.shape} or is not symmetric",
+        f"A has shape {matrices.shape} or is not symmetric",
     )
-    need(1 <= check.count("s", s) <= d, "s <= d", f"s = {s} and d = {d}")
+    d = stack.shape[-1]
+    need(s <= d, "s <= d", f"s = {s} and d = {d}")
     mean = stack.mean(axis=0)
     whole = math.comb(d, s) <= MOST_SUPPORTS
-    picked = combinations(range(d), s) if whole else _random(d, s, check.count("supports", supports), seed)
+    picked = combinations(range(d), s) if whole else _random(d, s, supports, seed)
     low, high = math.inf, -math.inf
     while block := list(islice(picked, _CHUNK)):
         chosen = np.array(block)
@@ -91,9 +93,25 @@ def restricted(A: Array, *, s: int, supports: int = 2000, seed: int = 0) -> Cons
     return Constants(s, low, high, Interval(floor, low), Interval(high, roof), "sampled")
 
 
+def _real(name: str, value: object) -> Array:
+    """Check that an argument is an array of finite real numbers, and return it in float64."""
+    array = check.array(value)
+    if array is None or array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be an array of real numbers, not {check.shown(value)}")
+    numbers = array.astype(np.float64)
+    if not (np.abs(numbers) < check.LARGEST_SIZE).all():
+        raise ValueError(f"{name} must hold finite numbers of a size below {check.LARGEST_SIZE:g}, and it does not")
+    return numbers
+
+
+def _symmetric(stack: Array) -> bool:
+    """Whether all matrices of a stack are symmetric."""
+    return bool(np.allclose(stack, np.swapaxes(stack, 1, 2)))
+
+
 def _random(d: int, s: int, count: int, seed: int) -> Iterator[tuple[int, ...]]:
     """Random supports of size s."""
-    rng = np.random.default_rng(check.count("seed", seed, low=0))
+    rng = np.random.default_rng(seed)
     return (tuple(rng.choice(d, s, replace=False)) for _ in range(count))
 
 
@@ -104,6 +122,7 @@ def _discs(A: Array, s: int) -> tuple[float, float]:
     return float((np.diag(A) - radius).min()), float((np.diag(A) + radius).max())
 
 
+@formula
 def of_samples(curvatures: Array, *, s: int, errors: float = 2.0, queries: int = 0) -> Constants:
     r"""Estimate rho_s^- and rho_s^+ from curvatures u'Hu along random s-sparse unit vectors u.
 
@@ -132,9 +151,12 @@ def of_samples(curvatures: Array, *, s: int, errors: float = 2.0, queries: int =
     >>> found.rho_minus, found.rho_plus
     (3.0, 3.0)
     """
-    table = np.atleast_2d(np.asarray(curvatures, float))
-    check.count("s", s)
-    need(table.shape[1] >= 4, "curvatures along at least 4 directions", f"there are {table.shape[1]}")
+    table = np.atleast_2d(_real("curvatures", curvatures))
+    need(
+        table.ndim == 2 and table.shape[0] > 0 and table.shape[1] >= 4,
+        "curvatures of shape (components, directions), along at least 4 directions",
+        f"their shape is {table.shape}",
+    )
     lowest = spectrum(table.mean(axis=0), s=s, errors=errors)
     # The largest of n bounds with noise would be too large: choose the component without, then widen its bound once.
     each = [spectrum(row, s=s, errors=0.0) for row in table]
@@ -155,6 +177,7 @@ class Spectrum:
     farthest: tuple[float, float]  # lower bound of the smallest eigenvalue, upper bound of the largest
 
 
+@formula
 def spectrum(samples: Array, *, s: int, errors: float = 2.0) -> Spectrum:
     """Bound the extreme eigenvalues of an s x s block from samples of u'Hu, widened by ``errors`` standard errors."""
 
@@ -164,8 +187,9 @@ def spectrum(samples: Array, *, s: int, errors: float = 2.0) -> Spectrum:
         near, far = spread / math.sqrt(max(1, s - 1)), spread * math.sqrt(max(1, s - 1))
         return mean - far, mean - near, mean + near, mean + far
 
-    x = np.asarray(samples, float)
+    x = _real("samples", samples).reshape(-1)
     N = x.size
+    need(N >= 3, "at least 3 samples", f"there are {N}")
     centre = np.array(ends(float(x.mean()), float(x.var(ddof=1))))
     rest = (x.sum() - x) / (N - 1)  # means with one sample left out
     squares = ((x**2).sum() - x**2) / (N - 1)

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from zerothresh.basics import capacity
 from zerothresh.basics.arrays import Array
-from zerothresh.theory.constants import beta
+from zerothresh.theory.constants import beta, check_kappa
 from zerothresh.theory.intervals import EMPTY, Interval, negative
+from zerothresh.theory.quantities import formula
 
 
 @dataclass(frozen=True)
@@ -250,14 +252,16 @@ ERRATA = (
 )
 
 
+@formula
 def printed_eps_Ic(*, d: int, q: int, s: int, s2: int) -> float:
     """eps_Ic of Section 2.2, with the denominator -1."""
     return 2 * d / (q * (s2 + 2)) * (s * (s2 - 1) / -1)
 
 
+@formula
 def printed_szoht_q(*, d: int, s2: int, k_star: int, kappa: float) -> float:
     """The smallest q of SZOHT in Section 2.3, for s2 = 1 and for s2 > 1."""
-    square = kappa**2
+    square = check_kappa(kappa) ** 2
     if s2 == 1:
         return 8 * square * d / math.sqrt(d / k_star + 1)
     root = 9 * square * (9 * square - 1) + 0.5 - 1 / (2 * k_star) + 1.5 * (d - 1) / (k_star * (s2 - 1))
@@ -265,6 +269,7 @@ def printed_szoht_q(*, d: int, s2: int, k_star: int, kappa: float) -> float:
     return scale * (18 * square - 1 + 2 * math.sqrt(root))
 
 
+@formula
 def printed_pm_gamma(
     *, eta: float, alpha: float, eps_I: float, rho_minus: float, rho_plus: float, p: float, n: int
 ) -> float:
@@ -273,11 +278,13 @@ def printed_pm_gamma(
     return grown + 48 * eta**2 * alpha * rho_plus * eps_I - 2 * eta * alpha + 1 - p / n
 
 
+@formula
 def printed_pm_delta(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float, p: float, n: int) -> float:
     """Delta of the corollary of Theorem 2; the remark after it claims that Delta is positive for every q."""
     return 4 * alpha**2 - 4 * (48 * eps_I * alpha * rho_plus + rho_minus) * (1 - p / n + 2 / rho_minus)
 
 
+@formula
 def printed_pm_eta_interval(
     *, alpha: float, eps_I: float, rho_minus: float, rho_plus: float, p: float, n: int
 ) -> Interval:
@@ -290,23 +297,28 @@ def printed_pm_eta_interval(
     return Interval(alpha / a - half, max(alpha / a + half, 1 / (48 * eps_I * rho_plus)))
 
 
+@formula
 def printed_memory_weights(*, r: int, q: float, n: int) -> Array:
     """The weights of the steps 0 .. r-1 in A_r, in the appendix."""
+    capacity.need(capacity.NUMBER * r, f"a law of r = {r} probabilities", "take a smaller r")
     weights: Array = (1 - q / n) ** (r - 1 - np.arange(r)) / n
     weights[0] = (1 - q / n) ** (r - 1)
     return weights
 
 
+@formula
 def printed_vr_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> Interval:
     """The interval from eta_min to eta_max in the corollary of Theorem 3."""
     return negative(48 * eps_I * alpha * rho_minus * rho_plus + rho_minus**2, alpha * rho_minus, alpha - 1)
 
 
+@formula
 def printed_vr_eta(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     """The recommended learning rate of Theorem 3."""
     return alpha * rho_minus / (2 * (48 * eps_I * alpha * rho_minus * rho_plus + rho_minus**2))
 
 
+@formula
 def printed_sarah_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> Interval:
     """The interval of learning rates in the corollary of SARAH-SZHT."""
     return negative(48 * eps_I * alpha * rho_plus + alpha * rho_minus, alpha, alpha - 1)

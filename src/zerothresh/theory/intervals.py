@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from zerothresh.basics import check
 from zerothresh.theory.constants import check_curvature, need
+from zerothresh.theory.quantities import formula
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,15 @@ class Interval:
 
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            number = check.real(getattr(self, name))
+            if number is None:
+                raise ValueError(
+                    f"{name} must be a number, the end of an interval, not {check.shown(getattr(self, name))}"
+                )
+            object.__setattr__(self, name, number)
 
     def __bool__(self) -> bool:
         return self.low < self.high
@@ -53,6 +63,7 @@ def _check(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> 
     need(eps_I >= 2, "eps_I >= 2 (its limit as q tends to infinity)", f"eps_I = {eps_I:g}")
 
 
+@formula
 def vr_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> Interval:
     r"""The learning rates for which VR-SZHT converges with some m (corollary in the appendix):
 
@@ -71,6 +82,7 @@ def vr_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: f
     )
 
 
+@formula
 def sarah_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> Interval:
     r"""The learning rates for which SARAH-SZHT converges with some m:
 
@@ -83,6 +95,7 @@ def sarah_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus
     return negative(48 * eps_I * alpha * rho_plus + alpha * rho_minus, alpha, (alpha - 1) / rho_minus)
 
 
+@formula
 def pm_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: float, p: float, n: int) -> Interval:
     r"""The learning rates for which gamma < 1 in Theorem 2 (pM-SZHT), with the missing factor rho_s^+ / 2 restored:
 
@@ -100,6 +113,7 @@ def pm_eta_interval(*, alpha: float, eps_I: float, rho_minus: float, rho_plus: f
     )
 
 
+@formula
 def refreshed(*, p: float, n: int) -> float:
     """p/n, the probability that a step refreshes a given row of the memory."""
     check.count("n", n)
@@ -108,6 +122,7 @@ def refreshed(*, p: float, n: int) -> float:
     return p / n
 
 
+@formula
 def vr_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     r"""The recommended learning rate of VR-SZHT (Theorem 3), the middle of its interval:
 
@@ -123,6 +138,7 @@ def vr_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
 sarah_eta = vr_eta
 
 
+@formula
 def pm_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     r"""The learning rate with the smallest gamma in Theorem 2 (pM-SZHT):
     :math:`\eta = 1 / (2 (24 \epsilon_I \rho_s^+ + \rho_s^-))`."""
@@ -130,6 +146,7 @@ def pm_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     return 1 / (2 * (24 * eps_I * rho_plus + rho_minus))
 
 
+@formula
 def szoht_eta(*, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     r"""The learning rate of SZOHT's theorem: :math:`\eta = \rho_s^- / ((4\epsilon_I + 1) {\rho_s^+}^2)`.
 

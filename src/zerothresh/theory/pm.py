@@ -6,13 +6,15 @@ import math
 
 import numpy as np
 
-from zerothresh.basics import check
+from zerothresh.basics import capacity
 from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import beta, check_curvature
 from zerothresh.theory.intervals import refreshed
+from zerothresh.theory.quantities import formula
 from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
 
 
+@formula
 def pm_gamma(*, eta: float, alpha: float, eps_I: float, rho_minus: float, rho_plus: float, p: float, n: int) -> float:
     r"""The rate of Theorem 2, with the factor rho_s^+ / 2 that converts squared distances into values of F:
 
@@ -25,6 +27,7 @@ def pm_gamma(*, eta: float, alpha: float, eps_I: float, rho_minus: float, rho_pl
     return rho_plus / 2 * (grown + step) + 1 - refreshed(p=p, n=n)
 
 
+@formula
 def memory_weights(*, r: int, p: float, n: int) -> Array:
     r"""The probability that, at step r, a row of the memory dates from step u, for u = 0 .. r-1:
 
@@ -34,12 +37,14 @@ def memory_weights(*, r: int, p: float, n: int) -> Array:
     array([0.25, 0.25, 0.5 ])
     """
     share = refreshed(p=p, n=n)
-    age = check.count("r", r) - 1 - np.arange(r)
+    capacity.need(capacity.NUMBER * r, f"a law of r = {r} probabilities", "take a smaller r")
+    age = r - 1 - np.arange(r)
     weights = np.asarray(share * (1 - share) ** age, np.float64)
     weights[0] = (1 - share) ** (r - 1)
     return weights
 
 
+@formula
 def pm_errors(
     *,
     eta: float,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from zerothresh.basics import check
 from zerothresh.theory.constants import beta
+from zerothresh.theory.quantities import formula
 from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
 from zerothresh.theory.vr import check_epoch, powers, sum_of_errors
 
 
+@formula
 def sarah_delta(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     r"""The factor of the new gap in the theorem of SARAH-SZHT, which calls it gamma':
 
@@ -20,6 +22,7 @@ def sarah_delta(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: fl
     return alpha * (2 * eta * one - 48 * eps_I * eta**2 * rho_plus * (one + two))
 
 
+@formula
 def sarah_gamma(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     r"""The factor of the old gap in the theorem of SARAH-SZHT,
     :math:`2\beta^{m-1}/\rho_s^- + 48\eta^2\rho_s^+\epsilon_I\alpha\beta^{m-2}`."""
@@ -28,6 +31,7 @@ def sarah_gamma(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: fl
     return 2 * b ** (m - 1) / rho_minus + 48 * eta**2 * rho_plus * eps_I * alpha * b ** (m - 2)
 
 
+@formula
 def sarah_errors(
     *,
     eta: float,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from zerothresh.basics import check
 from zerothresh.theory.constants import beta, need
+from zerothresh.theory.quantities import formula
 
 
 @dataclass(frozen=True)
@@ -14,10 +16,15 @@ class AtOptimum:
     F_inf: float = 0.0  # ||grad F(theta*)||_inf
     f_inf_square: float = 0.0  # E ||grad f_i(theta*)||_inf^2
 
+    def __post_init__(self) -> None:
+        for name in ("F_inf", "f_inf_square"):
+            object.__setattr__(self, name, check.not_negative(name, getattr(self, name)))
+
 
 NOTHING = AtOptimum()
 
 
+@formula
 def step_bound(
     *,
     eta: float,
@@ -40,6 +47,7 @@ def step_bound(
     return grown + alpha * (eta**2 * second_moment - 2 * eta * gap + eps_mu * (mu / rho_minus) ** 2)
 
 
+@formula
 def gradients_left(*, eps_I: float, eps_Ic: float, d: int, s: int) -> float:
     r"""The factor of E||grad f_i(theta*)||_inf^2 in system errors, :math:`4\epsilon_I s + 2s + 4\epsilon_{I^c}(d-s)`.
 
@@ -48,6 +56,7 @@ def gradients_left(*, eps_I: float, eps_Ic: float, d: int, s: int) -> float:
     return 4 * eps_I * s + 2 * s + 4 * eps_Ic * (d - s)
 
 
+@formula
 def szoht_floor(
     *, rate: float, gamma_square: float, eta: float, rho_minus: float, eps_mu: float, eps_abs: float, mu: float
 ) -> float:

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from zerothresh.basics import check
+from zerothresh.basics import capacity, check
 from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import beta, check_curvature, need
+from zerothresh.theory.quantities import formula
 from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
 
 
@@ -25,6 +26,7 @@ def check_epoch(m: int, least: int, *, b: float, rho_minus: float, rho_plus: flo
     need(m * math.log(b) < 700, "a beta^m that does not overflow", f"beta = {b:g} and m = {m}: take a smaller m")
 
 
+@formula
 def vr_delta(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     r"""The factor of the new gap in Theorem 3 (VR-SZHT):
 
@@ -35,6 +37,7 @@ def vr_delta(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float
     return powers(b, m) * (2 * eta - 48 * eps_I * eta**2 * rho_plus) * alpha
 
 
+@formula
 def vr_gamma(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> float:
     r"""The factor of the old gap in Theorem 3 (VR-SZHT); epochs reduce the gap if it is below delta:
 
@@ -46,6 +49,7 @@ def vr_gamma(*, eta: float, m: int, alpha: float, eps_I: float, rho_minus: float
     return 2 * b**m / rho_minus + 48 * eta**2 * rho_plus * eps_I * alpha * powers(b, m)
 
 
+@formula
 def outgoing_law(*, beta: float, m: int) -> Array:
     r"""The distribution of the outgoing t in 0 .. m-1 for which Theorem 3 holds: weights :math:`\beta^{m-1-t}`.
 
@@ -55,10 +59,13 @@ def outgoing_law(*, beta: float, m: int) -> Array:
     >>> outgoing_law(beta=2.0, m=2)
     array([0.66666667, 0.33333333])
     """
-    weights: Array = np.exp(-np.log(beta) * np.arange(check.count("m", m)))
+    capacity.need(capacity.NUMBER * m, f"a law of m = {m} probabilities", "take a smaller m")
+    exponents = -np.log(beta) * np.arange(m)
+    weights: Array = np.exp(exponents - exponents.max())  # the largest is 1, so that none overflows
     return np.asarray(weights / weights.sum())
 
 
+@formula
 def vr_errors(
     *,
     eta: float,
@@ -111,6 +118,7 @@ def sum_of_errors(
     return cross + noise, sums * (12 * eta**2 * eps_abs * mu**2 + eps_mu * (mu / rho_minus) ** 2)
 
 
+@formula
 def vr_least_m(*, eta: float, alpha: float, eps_I: float, rho_minus: float, rho_plus: float) -> int:
     r"""The smallest m for which gamma' < delta, which then holds for every larger m:
 
