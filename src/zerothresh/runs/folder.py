@@ -29,6 +29,7 @@ from zerothresh.runs.paths import (
     read_plain,
     run_path,
     sync_folder,
+    sync_plain,
     truncate_plain,
 )
 from zerothresh.runs.sessions import Sessions
@@ -124,7 +125,10 @@ class Run:
         if self.folder.is_dir() and not described and not all(map(_may_precede_description, os.listdir(self.folder))):
             raise RunError(f"{self.folder} holds other files and no run.json: name a new or empty folder for the run")
         try:
+            new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             self.folder.mkdir(parents=True, exist_ok=True)
+            for folder in new if fsync != "never" else ():
+                sync_folder(folder.parent)  # or a power failure could destroy the name of the whole folder
             self._lock = Lock(self.folder)
             self._remove_parts()
         except OSError as error:
@@ -208,17 +212,30 @@ class Run:
         chosen = newest = stored[0]
         if not has_trace(newest.meta):
             chosen = next((old for old in stored[1:] if has_trace(old.meta) and _leads(old, newest, journals)), newest)
-        lines, ends, torn = read_between(journals, chosen.place)
-        if ends:
-            self._tail = ends[-1]
-            for number, path in journals:
-                if torn and number > self._tail[1]:
-                    path.unlink()  # values after a gap belong to points that may not be asked for again
+        lines, ends, _ = read_between(journals, chosen.place)
+        kept = [one for one in ends if one[2] > 0 or one[1] == chosen.place.number]  # an empty one is as good as none
+        self._tail = kept[-1] if kept else None
+        last = chosen.place.number if self._tail is None else self._tail[1]
+        for number, path in journals:
+            if number > last:  # empty, or after a gap: then its values belong to points that may not be asked for again
+                path.unlink()
         if chosen is newest and chosen.path is not None:
             self._check_fallback(chosen, stored[1], journals)
+        if self.fsync != "never":
+            self._make_durable()
         self._base = chosen.round
         meta = None if chosen.path is None else chosen.meta
         return Recovered(budget, meta, chosen.arrays, tuple(lines))
+
+    def _make_durable(self) -> None:
+        """Flush what the run goes on from to the disk: an earlier session may have left that to the system."""
+        for _, path in numbered(self.folder, SNAPSHOT) + numbered(self.folder, JOURNAL):
+            if path not in self._broken:
+                sync_plain(path)
+        for name in ("run.json", "trace.csv"):
+            if os.path.lexists(self.folder / name):
+                sync_plain(self.folder / name)
+        sync_folder(self.folder)
 
     def _stored_snapshots(self) -> tuple[list[StoredSnapshot], list[str]]:
         """Read the snapshots of this run, the newest first; the others are broken, for the reasons that follow."""

@@ -182,9 +182,11 @@ class Journal:
             self._next = start + 1
             line = b2a_base64(data + chain.to_bytes(4, "little"))
             begin = self._end
-            if begin < self._fast_limit and self._map is not None and (self._syncer is None or self._syncer.pending):
+            if begin < self._fast_limit and self._map is not None:
                 self._map[begin : begin + _SHORT_BYTES] = line  # like `_append`, without its checks: the common case
                 self._end = begin + _SHORT_BYTES
+                if self._syncer is not None and not self._syncer.pending:  # asked after the line has been written
+                    self._request_sync(self._syncer)
             else:
                 self._append(line)
             return
@@ -221,17 +223,22 @@ class Journal:
                 done += os.pwrite(self._fd, line[done:], begin + done)
         self._end = end
         syncer = self._syncer
-        if (syncer is not None and syncer.pending) and end + self._margin <= self._claimed:
-            return
+        if syncer is not None and not syncer.pending:
+            self._request_sync(syncer)
         try:
             if self._each:
                 _sync(self._fd)
-            elif syncer is not None:
-                syncer.request()
             if end + self._margin > self._claimed:
                 self._claim()  # a full disk is noticed now, while no value is pending
         except OSError as error:
             self.trouble = error  # the line is written, so its values count; the caller asks for no more values
+
+    def _request_sync(self, syncer: Syncer) -> None:
+        """Ask for a sync that covers all lines written so far."""
+        try:
+            syncer.request()
+        except OSError as error:
+            self.trouble = error
 
     def sync(self) -> None:
         """Wait until everything is on the disk, unless the mode is "never"."""

@@ -104,6 +104,15 @@ def numbered(folder: Path, pattern: re.Pattern[str]) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
+def sync_plain(path: Path) -> None:
+    """Flush the content of a regular file to the disk."""
+    fd = open_plain(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def sync_folder(folder: Path) -> None:
     """Flush the entries of a folder to the disk, so that new file names survive a power failure."""
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
