@@ -497,7 +497,7 @@ class Descent:
 
     def _slope_noise(self) -> float:
         """Return the noise of an entry of the gradient."""
-        return 2 * self.diagnosis.noise / (self._mu() * math.sqrt(max(self.m, 1) * self.repeats))
+        return 2 * self.diagnosis.noise / max(self._mu() * math.sqrt(max(self.m, 1) * self.repeats), _TINY)
 
     def _support_step(self, g: Array) -> Asks:
         """Make a step that may change the support: to the sparse minimiser of a model, damped until F decreases.
