@@ -61,7 +61,10 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's experiments."""
     with speaking():
-        workers = _processors() if jobs is None else jobs
+        from zerothresh.basics import check
+
+        with refusing():
+            workers = _processors() if jobs is None else check.count("--jobs", jobs, what=" (processes)")
         if experiment == "attack":
             if budget is not None:
                 raise BadInput("attack runs with the paper's budget and with larger ones: leave --budget out")
@@ -79,7 +82,7 @@ def _ridge(experiment: str, out: Path | None, *, quick: bool, seed: int, budget:
     from zerothresh.reproduce.live_display import GridDisplay
     from zerothresh.reproduce.ridge import ridge_report
     from zerothresh.reproduce.ridge.experiments import EXPERIMENTS
-    from zerothresh.reproduce.ridge.study import run
+    from zerothresh.reproduce.ridge.study import check_runs, run
 
     if experiment not in (*EXPERIMENTS, "all"):
         raise BadInput(f"there is no experiment {experiment!r}: choose {', '.join(EXPERIMENTS)} or all, or attack")
@@ -90,6 +93,8 @@ def _ridge(experiment: str, out: Path | None, *, quick: bool, seed: int, budget:
         experiments = [EXPERIMENTS[name](quick=quick, seed=seed) for name in names]
         if budget is not None:
             experiments = [one.with_budget(budget) for one in experiments]
+        for one in experiments:
+            check_runs(one)
         identity = ridge_report.identity(experiments, quick=quick)
         if prepare(folder, identity):
             _announce_continuation(folder)

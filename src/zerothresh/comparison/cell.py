@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -19,12 +20,14 @@ from numpy.typing import NDArray
 
 from zerothresh.api.arguments import dimension_of
 from zerothresh.api.minimizer import minimize
+from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Result
 from zerothresh.basics import files
-from zerothresh.objective.forms import Problem
+from zerothresh.objective.forms import Problem, wrap
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import Method, chooses_steps
 from zerothresh.runs import fingerprint
+from zerothresh.runs.failures import Failures
 from zerothresh.runs.identity import plain
 from zerothresh.runs.paths import read_plain
 from zerothresh.session.status import Status
@@ -212,6 +215,24 @@ class CellFailed(RuntimeError):
     """The objective, F or a method raised, or the objective returned no number at the start; the message says it."""
 
 
+def check_cell(subject: Subject, cell: Cell) -> None:
+    """Refuse, without a call, what the run itself would refuse: a budget that is too small, say."""
+    objective = wrap(subject.fun, dimension_of(subject.x0), subject.n, subject.vectorized)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run itself will warn
+        Optimizer(
+            objective.d if subject.x0 is None else subject.x0,
+            cell.k,
+            budget=cell.budget,
+            n=objective.n,
+            method=cell.method,
+            estimator=None if chooses_steps(cell.method) else cell.estimator,
+            seed=cell.seed,
+            monitor=subject.F,
+            bounds=subject.bounds,
+        )
+
+
 def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path | None = None) -> Outcome:
     """Make one run, and return its outcome.
 
@@ -240,6 +261,8 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
             progress=False,
         )
         if result.status is Status.INTERRUPTED:
+            if work is not None and Failures(work).read():
+                shutil.rmtree(work, ignore_errors=True)  # a call that was given up would count: the run begins anew
             raise KeyboardInterrupt  # Ctrl-C stops the whole comparison
         if result.status is Status.DISK:
             raise OSError(result.message)

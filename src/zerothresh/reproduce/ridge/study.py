@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.comparison.cell import Cell, Outcome, Subject
+from zerothresh.comparison.cell import Cell, Outcome, Subject, check_cell
 from zerothresh.comparison.comparing import Candidate, best_of
 from zerothresh.comparison.work import Done, run_cells
 from zerothresh.reproduce.ridge.protocol import Entry, Experiment, Panel, Place, Race
@@ -172,6 +172,15 @@ def cell_of(experiment: Experiment, entry: Entry, eta: float, place: Place) -> C
     problem, seed = place
     label = f"{entry.panel} {entry.name}"
     return Cell(label, entry.make(eta), entry.estimator, entry.panel.k, experiment.budget, problem, seed)
+
+
+def check_runs(experiment: Experiment) -> None:
+    """Refuse an experiment of which a run could not begin, such as one with a budget that is too small."""
+    subjects = {name: Subject.of(problem) for name, problem in experiment.problems.items()}
+    for race in experiment.races:
+        for eta in experiment.etas_of(race.entry):
+            first = cell_of(experiment, race.entry, eta, race.protocol.choose[0])
+            check_cell(subjects[first.subject], first)
 
 
 def run(experiment: Experiment, *, jobs: int = 1, folder: Path | None = None, done: Done | None = None) -> Study:
