@@ -59,7 +59,7 @@ def kind_of(scores: Array) -> str:
     >>> kind_of(np.array([[0.25, 0.75]])), kind_of(np.log([[0.25, 0.75]])), kind_of(np.array([[1.0, 3.0]]))
     ('probabilities', 'log-probabilities', 'logits')
     """
-    if scores.min() >= -1e-6 and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
+    if scores.min() >= -1e-6 and scores.max() < 2 and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
         return "probabilities"
     if scores.max() <= 1e-6 and np.allclose(np.exp(scores).sum(axis=1), 1.0, atol=1e-3):
         return "log-probabilities"

@@ -111,7 +111,7 @@ def solve(
             say(own_traceback(result.failure.error), err=True, nl=False)
         if not quiet:
             outcome.show(result, k, seconds, out, trace, verbose=verbose)
-        elif not result.success:
+        if not result.success:
             say(f"zerothresh: {outcome.reason(result)}", err=True)
         os.chdir(home)
         written = outcome.write(result, objective, k, seconds, run, out, trace)
