@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
+from zerothresh.basics import files
 from zerothresh.runs import RunError
 from zerothresh.runs.inspection import inspect
 from zerothresh.runs.lock import holder_of
@@ -239,7 +240,17 @@ os._exit(0)
             assert mine.nfev == 11
 
 
-# Hard links.
+# Links.
+
+
+def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path):
+    victim = tmp_path / "precious.txt"
+    victim.write_text("precious")
+    (tmp_path / f".page.html.{os.getpid()}.part").symlink_to(victim)
+    files.write(tmp_path / "page.html", "content")
+    assert (tmp_path / "page.html").read_text() == "content"
+    assert not (tmp_path / "page.html").is_symlink()
+    assert victim.read_text() == "precious"
 
 
 @pytest.mark.parametrize("name", ["lock", "trace.csv", "sessions.jsonl", "journal"])

@@ -103,6 +103,51 @@ def test_an_error_in_update_ends_the_run_with_the_best_point_so_far(tmp_path):
         assert again.nfev == result.nfev
 
 
+@pytest.mark.parametrize(
+    "method", [zt.VRSZHT(0.1, m=3, batch=5), zt.SARAHSZHT(0.1, m=3, batch=5), zt.SZOHT(0.1, batch=5)], ids=repr
+)
+def test_a_batch_of_more_than_all_components_is_refused_before_the_first_call(method):
+    calls = []
+    with pytest.raises(ValueError, match="5"):
+        zt.minimize(lambda x, i: calls.append(x) or 0.0, 5, 2, n=2, budget=200, method=method, seed=0)
+    assert not calls
+
+
+@dataclass(frozen=True)
+class Idle(zt.Program):
+    """Looks at its budget for ever after the second round."""
+
+    def search(self, context):
+        for _ in range(2):
+            yield from context.values([context.theta])
+        while context.left > 0:
+            pass
+
+
+def test_a_program_that_goes_round_without_asking_is_stopped():
+    result = zt.minimize(sphere, 5, 2, budget=100, method=Idle(), seed=0)
+    assert result.status is zt.Status.METHOD_FAILED
+    assert "without asking for a value" in result.message
+
+
+@dataclass(frozen=True)
+class AsksNothing(Descent):
+    """Asks for no component after the first round."""
+
+    def plan(self, state, n, rng):
+        probes = super().plan(state, n, rng)
+        return probes if not state.theta.any() else zt.Probes.values(at=[], of=range(n))
+
+    def update(self, state, answers, H):
+        return state if state.theta.any() else super().update(state, answers, H)
+
+
+def test_a_method_that_asks_for_nothing_too_often_is_stopped():
+    result = zt.minimize(sphere, 5, 2, budget=100, method=AsksNothing(), seed=0)
+    assert result.status is zt.Status.METHOD_FAILED
+    assert "the method asked for nothing in 1000 rounds in a row" in result.message
+
+
 def test_an_error_of_a_method_before_the_first_call_is_raised():
     @dataclass(frozen=True)
     class Hopeless(Descent):

@@ -205,6 +205,8 @@ def iterate(
             interrupt(recorded, evaluator)
         finally:
             evaluator.close()
+        if interrupts.requested():  # it may have come in the last call
+            interrupt(recorded, evaluator)
         result = optimizer.result()
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(result.message)

@@ -20,8 +20,9 @@ def write(path: Path, content: str | bytes) -> None:
     """
     data = content.encode() if isinstance(content, str) else content
     part = _part(path)
+    part.unlink(missing_ok=True)  # left by a process that was killed, or a link that somebody put there
     try:
-        with open(part, "wb") as file:
+        with open(part, "xb") as file:  # a new file: a link is not followed
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -156,6 +156,8 @@ def minimiser(A: Array, b: Array) -> Array:
             return np.asarray(x)
     except np.linalg.LinAlgError:
         pass
+    if not (np.isfinite(A).all() and np.isfinite(b).all()):
+        return np.zeros_like(b)
     try:
         return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
     except np.linalg.LinAlgError:

@@ -131,6 +131,8 @@ class OnExecutor:
             answer = self._answer(future, *self._forget(future))
             if answer is not None:
                 yield answer
+        if self._broken_off and not self._draining:  # after the values that came with it
+            raise self._broken_off[0].error
         if self.timeout is not None and not done:
             yield from self._overdue(time.monotonic() - self.timeout)
 
@@ -164,8 +166,6 @@ class OnExecutor:
         if isinstance(error, (Exception, SystemExit)):
             return failure
         self._broken_off.append(failure)
-        if not self._draining:
-            raise error
         return None
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.constraint.threshold import HardThreshold
+from zerothresh.constraint.threshold import Diverged, HardThreshold
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.method import chooses_steps
 from zerothresh.rounds.plan import Plan
@@ -46,6 +46,7 @@ def start(task: Task) -> Standing:
     return Standing(begin(task))
 
 
+@np.errstate(all="ignore")  # numbers may overflow: an iterate that is not finite is noticed by H
 def advance(task: Task, standing: Standing, plan: Plan, values: Array) -> Standing:
     """Return where the run stands after a round: estimate, update, threshold, count."""
     answers = Answers(plan, values)
@@ -111,7 +112,10 @@ def first_step(task: Task, prices: Array | None = None) -> tuple[int, float]:
         plan = task.plan(probes, standing.round)
         calls += plan.calls
         price += 0.0 if prices is None else float(prices[plan.components].sum())
-        standing = advance(task, standing, plan, np.zeros(plan.calls))
+        try:
+            standing = advance(task, standing, plan, np.zeros(plan.calls))
+        except Diverged:  # with zeros for values this says nothing of the problem
+            break
         if standing.nit:
             break
     return calls, price

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from zerothresh.basics import check, files
 from zerothresh.runs import snapshot
-from zerothresh.runs.errors import RunError
+from zerothresh.runs.errors import LockLost, RunError
 from zerothresh.runs.failures import Failures
 from zerothresh.runs.identity import compare, digest
 from zerothresh.runs.journal import FSYNC_MODES, FailureLine, Journal, Place, ValueLine, read_between
@@ -70,7 +70,7 @@ class StoredSnapshot:
     path: the file.
     meta, arrays: the counts and numbers, and the arrays.
     place: the place in the journals from which values count that the snapshot does not have.
-    completed, failed: the calls that it counts, with and without a value.
+    calls: the number of calls that it counts, with and without a value.
     """
 
     round: int = 0
@@ -78,8 +78,7 @@ class StoredSnapshot:
     meta: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     place: Place = field(default_factory=lambda: Place(0, 0))
-    completed: int = 0
-    failed: int = 0
+    calls: int = 0
 
 
 def read_snapshot(number: int, path: Path) -> StoredSnapshot:
@@ -93,14 +92,18 @@ def read_snapshot(number: int, path: Path) -> StoredSnapshot:
     counts = [place[0], place[1], meta.get("nfev"), meta.get("failed_calls")]
     if any(type(count) is not int or not 0 <= count < LARGEST_COUNT for count in counts):
         raise RunError(f"{path} has counts that no run writes ({counts!r:.80})")
-    return StoredSnapshot(number, path, meta, arrays, Place(place[0], place[1]), meta["nfev"], meta["failed_calls"])
+    return StoredSnapshot(number, path, meta, arrays, Place(place[0], place[1]), meta["nfev"] + meta["failed_calls"])
 
 
 def _leads(old: StoredSnapshot, new: StoredSnapshot, journals: list[tuple[int, Path]]) -> bool:
     """Whether the journals hold every call between two snapshots, so that the old one leads to the new one again."""
     lines, _, _ = read_between(journals, old.place, new.place)
-    made = sum(line.values.size if isinstance(line, ValueLine) else line.calls for line in lines)
-    return made >= new.completed + new.failed - old.completed - old.failed
+    return _calls(lines) >= new.calls - old.calls
+
+
+def _calls(lines: list[ValueLine | FailureLine]) -> int:
+    """Return how many calls lines of a journal stand for."""
+    return sum(line.values.size if isinstance(line, ValueLine) else line.calls for line in lines)
 
 
 class Run:
@@ -137,6 +140,7 @@ class Run:
         self.open_journal: Journal | None = None  # None until something is written
         self._tail: tuple[Path, int, int] | None = None  # the journal to continue: its path, its round, its end
         self._base = 0  # the round of the newest snapshot
+        self._places: dict[int, Place] = {}  # of the snapshots, by their rounds: where the values since begin
         self._broken: list[Path] = []  # snapshots that cannot be read
         self.closed = False
         self._name = ""  # identifies the run in its snapshots
@@ -213,12 +217,16 @@ class Run:
         if not has_trace(newest.meta):
             chosen = next((old for old in stored[1:] if has_trace(old.meta) and _leads(old, newest, journals)), newest)
         lines, ends, _ = read_between(journals, chosen.place)
-        kept = [one for one in ends if one[2] > 0 or one[1] == chosen.place.number]  # an empty one is as good as none
-        self._tail = kept[-1] if kept else None
+        # Only a journal with values since the snapshot is continued, or the one that a new one would be named like: the
+        # others belong to older snapshots, and are removed with them.
+        used = [one for one in ends if one[2] > (chosen.place.byte if one[1] == chosen.place.number else 0)]
+        used += [one for one in ends if not used and one[1] == chosen.round]
+        self._tail = used[-1] if used else None
         last = chosen.place.number if self._tail is None else self._tail[1]
         for number, path in journals:
             if number > last:  # empty, or after a gap: then its values belong to points that may not be asked for again
                 path.unlink()
+        self._places = {old.round: old.place for old in stored}
         if chosen is newest and chosen.path is not None:
             self._check_fallback(chosen, stored[1], journals)
         if self.fsync != "never":
@@ -262,8 +270,7 @@ class Run:
         if torn and ends[-1][1] < place.number:
             path, _, end = ends[-1]
             truncate_plain(path, end)
-        count = sum(line.values.size for line in lines if isinstance(line, ValueLine))
-        if not ends or count >= newest.completed - old.completed:
+        if _calls(lines) >= newest.calls - old.calls:
             return
         for number, path in numbered(self.folder, SNAPSHOT):
             if number < newest.round:
@@ -319,7 +326,7 @@ class Run:
         path = self.folder / f"snapshot-{number:010d}.npz"
         snapshot.write(path, {**meta, "run": self._name, "journal": place}, arrays, sync=self.fsync != "never")
         # From here on a new session begins with this snapshot, and reads what was written behind its place.
-        self._base = number
+        self._base, self._places[number] = number, place
         if not same:
             old, self.open_journal, self._tail = self.open_journal, None, None
             if old is not None:
@@ -332,9 +339,10 @@ class Run:
                 broken.unlink(missing_ok=True)
         newest = [n for n, _ in numbered(self.folder, SNAPSHOT)][-2:]
         oldest = 0 if len(newest) < 2 else newest[0]
-        for pattern in (SNAPSHOT, JOURNAL):
+        since = self._places.get(oldest, Place(oldest, 0)).number  # the journal with the first values that it lacks
+        for pattern, first in ((SNAPSHOT, oldest), (JOURNAL, min(oldest, since))):
             for n, old_path in numbered(self.folder, pattern):
-                if n < oldest:
+                if n < first:
                     old_path.unlink(missing_ok=True)
         now = time.monotonic()
         self._cost, self._last = max(0.0, now - begun), now
@@ -344,9 +352,21 @@ class Run:
         self.closed = True
         if self.open_journal is not None:
             with suppress(OSError):
-                self.open_journal.close()
+                self.open_journal.close(whole=self.is_ours())
             self.open_journal = None
         self._lock.release()
+
+    def check(self) -> None:
+        """Raise `LockLost` or `RunError` unless this process may still write into the folder."""
+        self._lock.check()
+
+    def is_ours(self) -> bool:
+        """Whether this process may still write into the folder."""
+        try:
+            self._lock.check()
+        except (LockLost, RunError):
+            return False
+        return True
 
 
 def _may_precede_description(name: str) -> bool:

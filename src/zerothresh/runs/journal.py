@@ -178,10 +178,10 @@ class Journal:
             values = values.astype("<f8")
         data = values.tobytes()
         if start == self._next and round_ == self._round and final is self._final and len(data) == 8:
-            self._chain = chain = crc32(data, self._chain)
-            self._next = start + 1
+            chain = crc32(data, self._chain)
             line = b2a_base64(data + chain.to_bytes(4, "little"))
             begin = self._end
+            self._next = -1  # until the line is there: nothing can be chained to a line that could not be written
             if begin < self._fast_limit and self._map is not None:
                 self._map[begin : begin + _SHORT_BYTES] = line  # like `_append`, without its checks: the common case
                 self._end = begin + _SHORT_BYTES
@@ -189,12 +189,15 @@ class Journal:
                     self._request_sync(self._syncer)
             else:
                 self._append(line)
+            self._next, self._chain = start + 1, chain
             return
         if round_ != self._round or final is not self._final:
             self._round, self._final, self._head = round_, final, b'{"r":%d,"f":%d,"a":' % (round_, final)
         body = b'%b%d,"b":"%b"}' % (self._head, start, b2a_base64(data, newline=False))
-        self._next, self._chain = start + values.size, crc32(body)
-        self._append(b"%08x %b\n" % (self._chain, body))
+        chain = crc32(body)
+        self._next = -1
+        self._append(b"%08x %b\n" % (chain, body))
+        self._next, self._chain = start + values.size, chain
 
     def failure(self, round_: int, start: int, component: int, calls: int) -> None:
         """Append a failed call, so that it stays counted; the arguments are those of `FailureLine`."""
@@ -245,16 +248,22 @@ class Journal:
         if self._each or self._syncer is not None:
             _sync(self._fd)
 
-    def close(self) -> None:
-        """Release the reserved space, sync and close the file; in a forked child, leave it to the parent."""
+    def close(self, *, whole: bool = True) -> None:
+        """Close the file; in a forked child, leave it to the parent.
+
+        Arguments
+        ---------
+        whole: whether to release the reserved space and to sync, True by default; another process may have taken over.
+        """
         if os.getpid() != self._process:
             return
         if self._syncer is not None:
             self._syncer.stop()
         self._unmap()
         try:
-            os.ftruncate(self._fd, self._end)
-            self.sync()
+            if whole:
+                os.ftruncate(self._fd, self._end)
+                self.sync()
         finally:
             os.close(self._fd)
 
@@ -282,6 +291,8 @@ class Syncer:
         if not self.pending:
             self.pending = True
             self._wanted.set()
+            if self._error is not None:  # the thread failed at this very moment, and serves nobody any more
+                raise self._error
 
     def _loop(self) -> None:
         """Serve requests until the thread is stopped or a sync fails."""
@@ -294,7 +305,7 @@ class Syncer:
             try:
                 _sync(self._fd)
             except OSError as error:
-                self._error = error
+                self._error, self.pending = error, False
                 return
             self._stopping.wait(_PAUSE)
 

@@ -5,6 +5,7 @@ It wraps a session from outside (`zerothresh.session.recorded`): the session kno
 
 from __future__ import annotations
 
+import errno
 import warnings
 import weakref
 from contextlib import suppress
@@ -54,6 +55,8 @@ class Recorder:
         self._trace = TraceFile(run.folder, sync=run.fsync != "never")
         self._ended = False  # whether the end of the session has been dealt with
         self._changed = False  # whether something has been learnt since the folder was opened
+        self._lost: LockLost | None = None  # why nothing more may be written
+        self._ends: dict[int, dict[int, float]] = {}  # values of F at earlier ends, by round and component
         task, search = session.task, session.standing.search
         try:
             search.restored(search.arrays(), 0)  # a state that cannot be kept is refused before anything is paid for
@@ -84,7 +87,8 @@ class Recorder:
                 raise RunError("its points are not d finite numbers")
             known: dict[str, Any] = {name: counts[name] for name in COUNTS} | {name: numbers[name] for name in NUMBERS}
             standing = Standing(search, best_x=best, **known)
-            self._try(task, standing)
+            if not self._run.sessions.ended_as(Status.METHOD_FAILED.name):  # then the method is to blame, not the state
+                self._try(task, standing)
             support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
             if support.ndim != 1 or not ((support >= 0) & (support < task.d)).all():
                 raise RunError("its support is not one of d coordinates")
@@ -143,9 +147,8 @@ class Recorder:
     def _replay(self, session: Session, line: ValueLine) -> None:
         """Give one line of the journal to the session, if it fits."""
         current = session.open_round
-        if line.final and not session.is_final:  # the budget has grown since: it was paid for, and is not needed
-            for component in np.arange(line.start, line.start + line.values.size) % session.task.n:
-                session.ledger.fail(int(component), 1)
+        if line.final and not session.is_final:
+            self._replay_earlier_end(session, line)
             return
         wrong = RunError(f"the journal in {self._run.folder} does not fit the run at round {line.round}: {REFUSED}")
         if current is None or line.round != current.plan.round or line.final != session.is_final:
@@ -157,17 +160,33 @@ class Recorder:
             raise wrong
         session.deliver(line.start, line.values)
 
+    def _replay_earlier_end(self, session: Session, line: ValueLine) -> None:
+        """Give back values of F at an end that is none any more, because the budget has grown since.
+
+        They were paid for. Once those of all components are there, F at that point is known, as it was then.
+        """
+        n = session.task.n
+        for component in np.arange(line.start, line.start + line.values.size) % n:
+            session.ledger.fail(int(component), 1)
+        if line.round == session.standing.round and line.start + line.values.size <= n:
+            values = self._ends.setdefault(line.round, {})
+            values.update(zip(range(line.start, n), line.values.tolist(), strict=False))
+            if len(values) == n:
+                session.know_value(np.array([values[i] for i in range(n)]))
+
     # Writing.
 
     def claim(self, session: Session) -> None:
         """Claim the disk space for what is missing of the open round."""
         current = session.open_round
         if current is not None:
+            self._check_lock()
             self.trouble = None
             self._run.journal().claim(current.plan.calls - current.told)
 
     def values(self, session: Session, start: int, values: Array) -> None:
         """Write values of the open round into the journal."""
+        self._check_lock()
         self._changed = True
         journal = self._run.open_journal
         if journal is None:
@@ -195,6 +214,13 @@ class Recorder:
             )
         except OSError as error:  # the call counts all the same
             self.trouble = error
+        except RunError as error:
+            self.trouble = OSError(errno.EPERM, str(error))
+
+    def _check_lock(self) -> None:
+        """Raise `LockLost` if the lock was found lost: nothing more may be written."""
+        if self._lost is not None:
+            raise self._lost
 
     def settle(self, session: Session) -> None:
         """After the session has moved: write its end, or a snapshot if that is cheap enough by now.
@@ -206,16 +232,23 @@ class Recorder:
             self._end(session)
         elif session.standing.round > self._settled:  # a round is over, and the next one has not begun
             self._settled = session.standing.round
-            if self._run.due():
+            if self._run.due() and session.status not in WITHOUT_SNAPSHOT:
                 try:
                     self._save(session)
                 except LockLost as lost:
-                    self.trouble = lost
+                    self.trouble = self._lost = lost
+                except StateError as error:
+                    session.stop_for_method(error)
                 except OSError:
                     pass
 
     def _save(self, session: Session) -> None:
         standing, ledger = session.standing, session.ledger
+        self._run.check()
+        try:
+            arrays = standing.search.arrays()
+        except Exception as error:
+            raise StateError(f"{type(error).__name__}: {error}") from error
         self._trace.append(session.trace)
         meta = {
             **{name: getattr(standing, name) for name in ("round", *COUNTS, *NUMBERS)},
@@ -226,7 +259,6 @@ class Recorder:
             "final_round": session.final_round,
             "trace": {**self._trace.extent._asdict(), "changes": session.trace.support_changes},
         }
-        arrays = standing.search.arrays()
         if standing.best_x is not None:
             arrays["best_x"] = standing.best_x
         arrays["trace_support"] = session.trace.last_support
@@ -247,7 +279,8 @@ class Recorder:
         whole = status not in WITHOUT_SNAPSHOT and not session.ended_within_round
         try:
             if whole:
-                self._save(session)
+                with suppress(StateError):  # the journal has every value
+                    self._save(session)
             self._run.sessions.end(session.nfev, "" if status is None else status.name, session.closing_message)
         except OSError as error:
             warnings.warn(
@@ -257,8 +290,8 @@ class Recorder:
             )
 
     def close(self, session: Session) -> None:
-        """Let go of the folder."""
-        if not self._ended and self._finalizer.alive:
+        """Let go of the folder; what is no longer this process's is not touched."""
+        if not self._ended and self._finalizer.alive and self._run.is_ours():
             with suppress(OSError):
                 self._run.sessions.end(session.nfev, "CLOSED", "closed before its end; it can go on")
         self._finalizer()

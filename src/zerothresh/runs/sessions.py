@@ -39,6 +39,11 @@ class Sessions:
             entry = {"event": "end", "nfev": nfev, "seconds": seconds, "status": status, "message": message}
             lines.append(self.path, {"time": lines.stamp(), **entry}, sync=False)
 
+    def ended_as(self, status: str) -> bool:
+        """Whether the latest session ended, and with this status."""
+        records = [record for record in self.read() if record.get("event") in ("begin", "end")]
+        return bool(records) and records[-1].get("event") == "end" and records[-1].get("status") == status
+
     def read(self) -> list[dict[str, Any]]:
         """Return the records of all sessions, oldest first."""
         return lines.read(self.path)

@@ -11,7 +11,7 @@ from types import FrameType
 
 from zerothresh.evaluate.base import Evaluator
 
-WAITING = "finishing the calls in progress, whose values are kept; press Ctrl-C again to give them up"
+WAITING = "stopping; calls in progress are finished, and their values kept; press Ctrl-C again to give them up"
 LAST = 3  # the request that raises wherever the program is: somebody wants to leave at any price
 
 
@@ -30,20 +30,22 @@ class Interrupts:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.requests = 0
+        self._acknowledged = False  # whether the run knows that it should stop
         self._handler = _Handler(self._take, (signal.SIGINT, signal.SIGTERM))
 
     def requested(self) -> bool:
         """Whether somebody wants the run to stop."""
-        return self.requests > 0
+        if self.requests:
+            self._acknowledged = True
+        return self._acknowledged
 
     def _take(self) -> None:
         """Take note of a request; this runs as a signal handler, between any two instructions of the main thread."""
         self.requests += 1
         if self.requests == 1:
             self.evaluator.halt()
-            if self.evaluator.outstanding:
-                with suppress(Exception):  # standard error may be closed, or in use at this very moment
-                    print(f"zerothresh: {WAITING}", file=sys.stderr, flush=True)
+            with suppress(Exception):  # standard error may be closed, or in use at this very moment
+                print(f"zerothresh: {WAITING}", file=sys.stderr, flush=True)
         elif self.requests < LAST:
             self.evaluator.leave()
         else:
@@ -55,6 +57,9 @@ class Interrupts:
 
     def __exit__(self, *error: object) -> None:
         self._handler.remove()
+        if self.requests and not self._acknowledged:  # it came too late for the run, and is not passed over
+            self._acknowledged = True
+            raise KeyboardInterrupt
 
 
 class Deferred:
@@ -94,15 +99,23 @@ class _Handler:
         if threading.current_thread() is threading.main_thread():
             usual = signal.default_int_handler
             self._taken = tuple(n for n in self._numbers if signal.getsignal(n) is usual)
-            for number in self._taken:
-                signal.signal(number, self)
+            try:
+                for number in self._taken:
+                    signal.signal(number, self)
+            except BaseException:  # a signal that is not taken over yet
+                self.remove()
+                raise
 
     def remove(self) -> None:
         """Put Python's own handler back, unless somebody else has put another one there since."""
-        taken, self._taken = self._taken, ()
-        for number in taken:
+        for number in self._taken:
             if signal.getsignal(number) is self:
                 signal.signal(number, signal.default_int_handler)
+        self._taken = ()
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        self._react()
+        try:
+            self._react()
+        except KeyboardInterrupt:
+            self.remove()  # also if it comes while this is being removed
+            raise

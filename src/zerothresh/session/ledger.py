@@ -73,6 +73,10 @@ class Ledger:
         """Enter calls that were under way when the run was interrupted, whatever their components."""
         self.failed += calls
 
+    def recall(self, calls: int) -> None:
+        """Enter calls as made with a value that had been entered as failed."""
+        self.failed, self.completed = self.failed - calls, self.completed + calls
+
     # Cost.
 
     @property

@@ -43,7 +43,7 @@ def steps(
         missing, tried, stepped = current.missing(), dict[int, int](), False
         while missing and session.open_round is current and not stopping():
             stepped, failures, late = _evaluate(run, evaluator, missing, faults, tried, deadline, tick, stopping)
-            missing = [(failure.row, failure.row + failure.calls) for failure in failures]
+            missing = current.missing() if session.open_round is current and current.told < current.plan.calls else []
             lost = next((f for f in failures if not faults.may_retry(f.error, tried[f.row])), None)
             trouble = run.record.trouble
             if trouble is not None:

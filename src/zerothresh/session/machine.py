@@ -100,7 +100,7 @@ class Session:
         except Exception as error:
             if self.nfev == 0:  # nothing has been paid for: the error is the user's to see
                 raise
-            self._stop_for_method(error)
+            self.stop_for_method(error)
             return
         if plan is None:
             nit = self.standing.nit
@@ -132,6 +132,7 @@ class Session:
 
     def _next_plan(self) -> Plan | None:
         """Return the queries of the next round; a round that asks for nothing is answered at once."""
+        before = self.standing
         for _ in range(EMPTY_ROUNDS):
             probes = self.standing.search.request
             if probes is None:
@@ -140,6 +141,7 @@ class Session:
             if plan.calls > 0:
                 return plan
             self.standing = advance(self.task, self.standing, plan, np.empty(0))
+        self.standing = before
         raise RuntimeError(f"the method asked for nothing in {EMPTY_ROUNDS} rounds in a row")
 
     # Values.
@@ -173,7 +175,7 @@ class Session:
             self.standing = advance(self.task, before, plan, values)
         except Exception as error:
             self.open_round = None
-            self._stop_for_method(error)
+            self.stop_for_method(error)
             return False
         self.open_round = None
         if invented:  # they tell nothing of F
@@ -182,11 +184,20 @@ class Session:
                 fun=None, best_x=before.best_x, best_fun=before.best_fun, recent=before.recent
             )
         stepped = self.standing.nit > before.nit
-        if stepped:
-            self._record_step()
-        if self.status is None:
-            self.open()
+        try:
+            if stepped:
+                self._record_step()
+        finally:
+            if self.status is None:
+                self.open()
         return stepped
+
+    def know_value(self, values: Array) -> None:
+        """Take note of F at the iterate from values that were charged as failed: they were those of an earlier end."""
+        self.ledger.recall(values.size)
+        if np.isfinite(values).all():
+            self.standing = with_value(self.task, self.standing, self.standing.theta, mean(values))
+        self.final_round = self.standing.round
 
     def _replace_bad_values(self, values: Array) -> Array | None:
         """Replace values that are not finite by the worst one seen so far; None if none has been finite yet."""
@@ -198,7 +209,7 @@ class Session:
             return values
         return None if self.worst is None else np.where(finite, values, self.worst)
 
-    def _stop_for_method(self, error: Exception) -> None:
+    def stop_for_method(self, error: Exception) -> None:
         """End the run because the method cannot go on; what was paid for is kept, and the best point is returned."""
         standing = self.standing
         if isinstance(error, Diverged):
@@ -224,8 +235,6 @@ class Session:
         if self.monitor is not None:
             try:
                 value = float(self.monitor(theta))
-            except (KeyboardInterrupt, SystemExit):
-                raise
             except BaseException as error:
                 failed, value = error, np.nan
             if np.isfinite(value):
@@ -242,6 +251,8 @@ class Session:
                 f"the iterate has grown to {largest:.1e}, and steps of mu = {self.task.estimator.mu:g} from there "
                 "are lost in rounding: the learning rate is too large for this problem; take a smaller eta",
             )
+        if isinstance(failed, (KeyboardInterrupt, SystemExit)):
+            raise failed
         if failed is not None and not self.replaying:
             self.stop_for_user_error("monitor", failed)
 

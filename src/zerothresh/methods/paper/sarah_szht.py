@@ -70,9 +70,9 @@ class SARAHSZHT:
         return SARAHState(theta, theta, np.zeros_like(theta), theta, t=self.m)
 
     def plan(self, state: SARAHState, n: int, rng: Stream) -> Probes:
+        i_t = rng.subset(n, self.batch)  # l. 6; drawn at t = m too: a batch above n is refused before the first call
         if state.t == self.m:
             return Probes.gradients(at=[state.outgoing], of=range(n), keep=True)  # Alg. 4, l. 2-3
-        i_t = rng.subset(n, self.batch)  # l. 6
         # l. 10: one of the t+1 iterates so far, uniformly, without storing them all
         keep = self.output == "last" or rng.chance(1 / (state.t + 1))
         return Probes.gradients(at=[state.theta, state.previous], of=i_t, keep=keep)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.bounds import Box
-from zerothresh.constraint.threshold import Constraint, HardThreshold
+from zerothresh.constraint.threshold import Constraint, Diverged, HardThreshold
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.search import Remark
@@ -21,6 +21,8 @@ from zerothresh.sampling.philox import DIRECTIONS, Stream
 UNLIMITED = 1e9  # calls to plan with once a budget has been raised: a program plans only with its first one
 OUTLIER = 1e3  # times the median change from which a change is asked for once more
 VISIBLE = 1e-3  # of the value itself that such a change must be, or it may be rounding
+LARGEST = 1e150  # in units: larger values are taken as this one, so that squares of values do not overflow
+MOST_IDLE = 10_000  # looks at the budget or empty questions between two rounds: beyond it a program goes round for ever
 Asks = Generator[Probes, Answers, Any]  # what `Program.search` returns
 
 
@@ -56,12 +58,14 @@ class Context:
         self.unit = 0.0  # values are given in this unit, so that they are neither tiny nor huge; 0: not known yet
         self._at_start: dict[int, float] = {}
         self._threshold: HardThreshold | None = None
+        self._idle = 0  # looks at the budget and empty questions since the last round
         self.rng = Stream(0, 0, key=task.key)
 
     def enter(self, H: HardThreshold, used: int) -> None:
         """Begin a new round after ``used`` calls; the engine calls this, a program never does."""
         self.round += 1
         self.used = used
+        self._idle = 0
         self._entered, self._threshold = self.theta, H
         self.rng = Stream(0, self.round, key=self._task.key)
 
@@ -74,9 +78,16 @@ class Context:
     @property
     def left(self) -> float:
         """Calls that are left to plan with; unlimited if the budget was raised after the run had begun."""
+        self._note_idle()
         task = self._task
         budget = (task.budget if task.first_budget is None else task.first_budget) - task.reserve
         return UNLIMITED if self.used > budget else budget - self.used
+
+    def _note_idle(self) -> None:
+        """Count what a program does without asking for a value, and stop one that never asks again."""
+        self._idle += 1
+        if self._idle > MOST_IDLE:
+            raise RuntimeError(f"the method went round {MOST_IDLE} times without asking for a value")
 
     # What the program reports.
 
@@ -110,7 +121,9 @@ class Context:
         """Return f_i at points, for all components or those given by ``of``: (points, components)."""
         of = self.everything if of is None else of
         if not points or not of.size:
+            self._note_idle()
             return np.empty((len(points), of.size))
+        _check_finite(points)
         answers = yield Probes.values(points, of)
         return self._in_units(answers.values)
 
@@ -118,12 +131,13 @@ class Context:
         if not self.unit:
             size = float(np.abs(values).max(initial=0.0))
             self.unit = math.ldexp(1.0, math.frexp(size)[1]) if 0 < size < 1e300 else 1.0 if size == 0 else 2.0**1000
-        return values / self.unit
+        return np.clip(values / self.unit, -LARGEST, LARGEST)
 
     def around(
         self, theta: Array, block: Block, h: float, count: int, of: Indices
     ) -> Generator[Probes, Answers, Array]:
         """Return f_i(theta + h u_l) for the directions of a block: (components, directions)."""
+        _check_finite([theta, np.asarray(h)])
         answers = yield Probes.around(theta, block, h, count, of)
         return self._in_units(answers.moved)
 
@@ -149,6 +163,7 @@ class Context:
         """
         steps = self.steps_inside(theta, chosen, h)
         if not chosen.size or not of.size:
+            self._note_idle()
             return np.empty((of.size, chosen.size)), steps
         block = SparseBlock.coordinates(self.d, chosen, steps)
         moved = yield from self.around(theta, block, 1.0, chosen.size, of)
@@ -195,7 +210,9 @@ class Context:
     def each(self, points: Array, of: Indices) -> Generator[Probes, Answers, Array]:
         """Return the value of component ``of[r]`` at row r of ``points``: (rows,)."""
         if not of.size:
+            self._note_idle()
             return np.empty(0)
+        _check_finite(points)
         answers = yield Probes.each(points, of)
         return self._in_units(answers.paired)
 
@@ -205,3 +222,9 @@ class Context:
         if box is None:
             return np.arange(self.d)
         return np.flatnonzero(box.high > box.low)
+
+
+def _check_finite(points: Sequence[Array] | Array) -> None:
+    """Raise `Diverged` if a point to ask for is not finite: arithmetic on the way to it has overflowed."""
+    if not all(np.isfinite(point).all() for point in points):
+        raise Diverged
