@@ -78,6 +78,45 @@ def test_a_kept_run_that_is_spoilt_is_refused_by_name_and_can_be_run_again(how, 
     assert go(runs=1, folder=folder).to_csv() == found.to_csv()
 
 
+@pytest.mark.parametrize("how", ["pipe", "link", "folder"])
+def test_a_kept_run_that_is_no_file_is_refused_and_not_waited_for(how, tmp_path):
+    go(runs=1, folder=tmp_path / "kept")
+    path = sorted((tmp_path / "kept" / "cells").iterdir())[0]
+    path.rename(tmp_path / "moved")
+    {"pipe": os.mkfifo, "link": lambda at: at.symlink_to(tmp_path / "moved"), "folder": os.mkdir}[how](path)
+    with pytest.raises(ValueError, match=f"{path.name} is not what a comparison writes"):
+        go(runs=1, folder=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("part", ["cells", "work"])
+def test_a_link_in_the_place_of_a_folder_is_not_followed(part, tmp_path):
+    go(runs=1, folder=tmp_path / "kept")
+    (tmp_path / "kept" / part).rename(tmp_path / "elsewhere")
+    (tmp_path / "kept" / part).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match=f"{part} is a link, which is not followed: name another folder"):
+        go(runs=1, folder=tmp_path / "kept")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nfev": 601},
+        {"nfev": -1},
+        {"x": np.zeros(6)},
+        {"x": np.full(5, np.nan)},
+        {"trace": lambda trace: replace(trace, nfev=trace.nfev[::-1])},
+    ],
+)
+def test_a_kept_run_that_cannot_be_the_one_is_refused(change, tmp_path):
+    go(runs=1, folder=tmp_path / "kept")
+    path = sorted((tmp_path / "kept" / "cells").iterdir())[0]
+    outcome = Outcome.load(path)
+    made = {name: value(getattr(outcome, name)) if callable(value) else value for name, value in change.items()}
+    replace(outcome, **made).save(path)
+    with pytest.raises(ValueError, match=f"{path.name} .*: remove it and run again"):
+        go(runs=1, folder=tmp_path / "kept")
+
+
 # Failures of the objective.
 
 
