@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 import types
@@ -94,6 +95,55 @@ def test_two_files_of_one_name_are_two_nets(tmp_path):
     held = stack_images(np.zeros((1, 3, 32, 32)), one, layout=None, bounds=None)
     prints = [Universal(net, held, np.array([0])).fingerprint for net in (one, two, wrap(tmp_path / "a" / "net.onnx"))]
     assert prints[0] == prints[2] != prints[1]
+
+
+@pytest.mark.parametrize("bounds", ["-0.5 x.5", "-0.5    ", "0.50 0.5", "nan  inf"])
+def test_a_net_that_says_nonsense_of_itself_is_refused(bounds, tmp_path):
+    shipped = NET.read_bytes()
+    assert shipped.count(b"-0.5 0.5") == 1
+    (tmp_path / "net.onnx").write_bytes(shipped.replace(b"-0.5 0.5", bounds.encode()))
+    with pytest.raises(ValueError, match=r"net.onnx says of itself what cannot be: bounds must be the value range"):
+        wrap(tmp_path / "net.onnx")
+
+
+def test_a_file_that_is_no_net_is_refused_and_no_pipe_is_waited_for(tmp_path):
+    (tmp_path / "cut.onnx").write_bytes(NET.read_bytes()[:1000])
+    (tmp_path / "empty.onnx").touch()
+    os.mkfifo(tmp_path / "pipe.onnx")
+    for name in ("cut.onnx", "empty.onnx", "pipe.onnx", ".", "nowhere.onnx", "x" * 300):
+        with pytest.raises(
+            ValueError, match=r"is not a net that onnxruntime can read|there is no file|cannot be read|input"
+        ):
+            wrap(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"predict": 5}, "predict must be a function"),
+        ({"bounds": "ab"}, "bounds must be the value range"),
+        ({"shape": 5}, "shape must be that of one image"),
+        ({"shape": (3, 0)}, "each number of shape"),
+        ({"layout": "HWC"}, "layout must be one of"),
+        ({"scores": "votes"}, "scores must be one of"),
+        ({"classes": "ab"}, "classes must be the names of the classes"),
+        ({"classes": [1, 2]}, "classes must be the names of the classes"),
+        ({"name": 5}, "name must be a string"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"codes": np.eye(2)}, "codes must be one label per class"),
+    ],
+)
+def test_a_classifier_that_cannot_be_is_refused(declared, words):
+    with pytest.raises(ValueError, match=words):
+        Classifier(**{"predict": len, **declared})
+    if "predict" not in declared:
+        with pytest.raises(ValueError, match=words):
+            wrap(len, **declared)
+
+
+def test_what_no_classifier_has_cannot_be_declared():
+    with pytest.raises(ValueError, match=r"what is declared of a classifier must be one of .*; did you mean 'bounds'"):
+        wrap(len, bound=(0, 1))
 
 
 def test_a_classifier_can_be_sent_to_another_process():

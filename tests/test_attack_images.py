@@ -56,6 +56,26 @@ BAD = [
     ({"granularity": "patch"}, "granularity"),
     ({"bounds": (1, 0)}, "bounds must be the value range of a pixel"),
     ({"bounds": None, "images": images() * 1e4}, "no common value range: pass bounds"),
+    ({"bounds": 3}, "bounds must be the value range of a pixel"),
+    ({"bounds": (0, 1, 2)}, "bounds must be the value range of a pixel"),
+    ({"bounds": (0, 1e300)}, "both within the range of float32"),
+    ({"bounds": (0, 1e-60)}, "low below high and both within the range of float32"),
+    ({"images": [[1], [2, 3]]}, "images cannot be made an array of one shape"),
+    ({"images": images()[:, :0]}, "at least one image of at least one pixel"),
+    ({"labels": [[1], [2, 3]]}, "labels cannot be made an array of one shape"),
+    ({"labels": np.array([["a", "b"]] * 12)}, "labels must be 12 whole numbers"),
+    ({"targeted": [[1], [2, 3]]}, "targeted cannot be made an array of one shape"),
+    ({"scores": "points"}, "scores must be one of 'logits'"),
+    ({"run": 5}, "run must be the path of a folder, not 5"),
+    ({"chunk": "abc"}, "chunk must be"),
+    ({"workers": "abc"}, "workers must be"),
+    ({"timeout": -1}, "timeout must be"),
+    ({"retries": 1.5}, "retries must be"),
+    ({"max_time": 0}, "max_time must be"),
+    ({"progress": "no"}, "progress must be True or False"),
+    ({"cost": lambda i: -1}, "cost"),
+    ({"fsync": "always"}, "fsync must be one of"),
+    ({"include": [0]}, "include"),
     ({"classifier": 3}, "the classifier must be a callable"),
     ({"classifier": "nowhere.onnx"}, "there is no file nowhere.onnx"),
     ({"attack": "worst"}, "method"),
@@ -68,6 +88,15 @@ def test_bad_input_is_refused_with_a_sentence(wrong, words):
     told = {"classifier": model, "images": x, "labels": y, "k": 2, "budget": 200, "bounds": (-0.5, 0.5)} | wrong
     with pytest.raises(ValueError, match=words):
         universal(told.pop("classifier"), told.pop("images"), told.pop("labels"), **told)
+    assert model.seen == 0 or "the classifier has classes 0 to 3" in words or "targeted name class" in words
+
+
+@pytest.mark.parametrize("name", ["groups", "method", "n", "vectorized", "nothing"])
+def test_arguments_that_an_attack_does_not_take_are_refused_before_the_first_query(name):
+    model, x, y = victims()
+    with pytest.raises(TypeError, match=f"an attack takes no argument '{name}'; beside its own, it takes these"):
+        universal(model, x, y, k=2, budget=200, bounds=(-0.5, 0.5), **{name: None})
+    assert model.seen == 0
 
 
 def test_a_net_with_another_input_size_is_refused():

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import os
 import pickle
+import re
 import subprocess
 import sys
 from importlib.resources import files
@@ -226,3 +228,66 @@ def test_a_pickle_that_would_run_code_is_not_read(tmp_path, monkeypatch):
         ValueError, match=r"UnpicklingError: a file of CIFAR-10 holds only arrays, but this one refers to os\.system"
     ):
         zt.datasets.load_cifar10(tmp_path)
+
+
+def test_no_pipe_is_waited_for_and_no_file_is_larger_than_a_batch(tmp_path, monkeypatch):
+    from zerothresh.datasets import cifar10
+
+    data, labels = small_cifar(monkeypatch)
+    (tmp_path / "pipes").mkdir()
+    os.mkfifo(tmp_path / "pipes" / "test_batch.bin")
+    with pytest.raises(ValueError, match="some files of the test images are missing"):
+        zt.datasets.load_cifar10(tmp_path / "pipes")
+    packed(tmp_path / "whole", "binary", data, labels)
+    monkeypatch.setattr(cifar10, "MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match="has 61,460 bytes, but no file of CIFAR-10 has more than 1,000"):
+        zt.datasets.load_cifar10(tmp_path / "whole")
+
+
+def test_a_picture_of_another_size_is_not_unpacked(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    image.new("1", (20_000, 20_000)).save(tmp_path / "test_batch.png")
+    with pytest.raises(ValueError, match="has 20000 x 20000 pixels, but a file of CIFAR-10 has 1024 columns"):
+        zt.datasets.load_cifar10(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["binary", "python", "npm", "archive"])
+def test_a_damaged_copy_of_cifar_is_refused_with_a_sentence_or_whole(kind, tmp_path, monkeypatch):
+    import tarfile
+
+    data, labels = small_cifar(monkeypatch)
+    packed(tmp_path / "a", "binary" if kind == "archive" else kind, data, labels)
+    place = tmp_path / "a"
+    if kind == "archive":
+        place = tmp_path / "cifar.tar.gz"
+        with tarfile.open(place, "w:gz") as archive:
+            archive.add(tmp_path / "a", "inner")
+    for path in [place] if kind == "archive" else list(place.iterdir()):
+        whole = path.read_bytes()
+        for content in (whole[:-7], whole[: len(whole) // 2], b"", b"junk" * 50, bytes(reversed(whole))):
+            path.write_bytes(content)
+            try:  # the last bytes of a file may not matter, and the checksum tells whether they do
+                assert np.array_equal(zt.datasets.load_cifar10(place).data, data)
+            except ValueError as error:
+                said = str(error)
+                assert re.search(r"cannot be read as CIFAR-10 \(.*\): name another copy|are not those of", said)
+            else:
+                assert content == whole[:-7]
+        path.write_bytes(whole)
+    assert np.array_equal(zt.datasets.load_cifar10(place).data, data)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"path": 5}, "path must be the path of an archive or a folder, not 5"),
+        ({"path": b"a"}, "path must be the path"),
+        ({"path": "a\0b"}, "path must be the path"),
+        ({"path": "x" * 300}, "cannot be read"),
+        ({"download": 3}, "download must be 'official', 'npm', True or False, not 3"),
+        ({"split": ["test"]}, "split must be one of"),
+    ],
+)
+def test_wrong_arguments_of_cifar_are_refused(arguments, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        zt.datasets.load_cifar10(**{"path": tmp_path, **arguments})

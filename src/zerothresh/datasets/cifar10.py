@@ -133,7 +133,8 @@ def load_cifar10(
     except ImportError:
         raise
     except Exception as error:  # whatever a damaged or forged file makes the readers of tar, pickle and PNG raise
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        words = (str(error).splitlines() or [""])[0]
+        reason = words if isinstance(error, ValueError) else f"{type(error).__name__}: {words}"
         raise ValueError(
             f"{source} cannot be read as CIFAR-10 ({reason:.300}): name another copy, or download it again"
         ) from None
