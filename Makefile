@@ -23,7 +23,7 @@ test: $(READY)  ## the tests, in a few minutes
 test-all: $(READY)  ## the slow tests too
 	$(BIN)/pytest -q -n 2 --dist loadgroup -m ''
 
-chaos: $(READY)  ## kill 120 runs at random instants, and count what was lost (minutes)
+chaos: $(READY)  ## disturb 512 runs by kills, Ctrl-C, forks, copies, daemons and failing disks, and count what was lost (10 minutes)
 	$(BIN)/python tests/chaos.py
 
 lint: $(READY)  ## style, types, and the direction of imports

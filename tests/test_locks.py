@@ -258,8 +258,9 @@ def test_a_file_with_another_name_elsewhere_is_not_written(name, tmp_path):
     folder, victim = tmp_path / "a", tmp_path / "precious.txt"
     with opened(folder) as optimizer:
         tell_some(optimizer, 3)
-        optimizer.stop()
-        tell_some(optimizer, 1)  # F at the result
+        if name != "journal":  # with a snapshot, a new journal is begun
+            optimizer.stop()
+            tell_some(optimizer, 1)  # F at the result
     path = next(folder.glob(f"{name}*"))
     path.unlink()
     victim.write_text("precious\n" * 100)

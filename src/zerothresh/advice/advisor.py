@@ -14,7 +14,7 @@ import numpy as np
 from zerothresh import theory
 from zerothresh.advice.forecast import Forecast, Question, forecast, forecasts, smallest
 from zerothresh.advice.practice import Curvature, Recommendation, automatic, of_the_paper
-from zerothresh.advice.probing import Probe, ProbeFailed
+from zerothresh.advice.probing import LARGEST, Probe, ProbeFailed
 from zerothresh.advice.probing import probe as measure
 from zerothresh.api.arguments import dimension_of
 from zerothresh.api.minimizer import minimize
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 MOST = 1 << 53  # of n and d
-SMALLEST, LARGEST = 1e-50, 1e50  # of curvatures, so that the cube of their ratio is a number
+SMALLEST = 1 / LARGEST  # of curvatures
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from zerothresh.methods.program.context import Asks, Context
 from zerothresh.objective.forms import wrap
 from zerothresh.theory.curvature import Constants, of_samples
 
+LARGEST = 1e50  # of curvatures, so that the cube of the ratio of two of them is a number
 _MIN_DIRECTIONS = 8  # with fewer, the variance of the curvatures is not reliable
 _MAX_DIRECTIONS = 200  # with more, the estimate hardly improves
 _DIAGNOSIS_CALLS = 100  # the largest number of calls of the diagnosis
@@ -162,12 +163,14 @@ def probe(
     if not result.success or "curvatures" not in method.found:
         raise ProbeFailed(result)
     table: Array = method.found["curvatures"]
-    with np.errstate(all="ignore"):  # of a function with huge values, the squares of curvatures are infinite
-        constants = of_samples(table, s=method.s, queries=result.nfev)
-        whole = of_samples(table.mean(axis=0), s=method.s, queries=result.nfev)
+    if not (np.abs(table) <= LARGEST).all():
+        raise ValueError(
+            f"the function is too curved to compute with: its second differences reach {np.abs(table).max():.3g}; scale "
+            f"it so that they are at most {LARGEST:g}"
+        )
     return Probe(
-        constants=constants,
-        whole=whole,
+        constants=of_samples(table, s=method.s, queries=result.nfev),
+        whole=of_samples(table.mean(axis=0), s=method.s, queries=result.nfev),
         diagnosis=method.found["diagnosis"],
         start=method.found["start"],
         components=method.found["components"],

@@ -216,7 +216,9 @@ class Run:
         chosen = newest = stored[0]
         if not has_trace(newest.meta):
             chosen = next((old for old in stored[1:] if has_trace(old.meta) and _leads(old, newest, journals)), newest)
-        lines, ends, _ = read_between(journals, chosen.place)
+        lines, ends, torn = read_between(journals, chosen.place)
+        if torn:
+            truncate_plain(ends[-1][0], ends[-1][2])  # or it would hide the journals that will follow it
         # Only a journal with values since the snapshot is continued, or the one that a new one would be named like: the
         # others belong to older snapshots, and are removed with them.
         used = [one for one in ends if one[2] > (chosen.place.byte if one[1] == chosen.place.number else 0)]
@@ -227,6 +229,8 @@ class Run:
             if number > last:  # empty, or after a gap: then its values belong to points that may not be asked for again
                 path.unlink()
         self._places = {old.round: old.place for old in stored}
+        if self._tail is None:
+            self._places[chosen.round] = Place(chosen.round, 0)
         if chosen is newest and chosen.path is not None:
             self._check_fallback(chosen, stored[1], journals)
         if self.fsync != "never":
@@ -329,6 +333,7 @@ class Run:
         self._base, self._places[number] = number, place
         if not same:
             old, self.open_journal, self._tail = self.open_journal, None, None
+            self._places[number] = Place(number, 0)  # nothing more goes into the journal before
             if old is not None:
                 old.close()
         if self.fsync != "never":
