@@ -332,3 +332,59 @@ def test_help_teaches():
 def test_neither_rich_nor_typer_is_imported_by_the_library():
     code = "import sys, zerothresh; sys.exit(bool({'rich', 'typer'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"trial": -1}, "trial must be at least 0"),
+        ({"trial": "many"}, "trial must be a whole number"),
+        ({"s2": 4}, "s2 = 4 is larger than the dimension d = 3"),
+        ({"k": 4}, "k = 4 is larger than the dimension d = 3"),
+        ({"k_star": 0}, "k_star must be at least 1"),
+        ({"eps": 2}, "eps < 1"),
+        ({"seed": -1}, "seed must be"),
+        ({"vectorized": "no"}, "vectorized must be True or False"),
+        ({"probe": 50}, "probing takes at least"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_the_first_call(wrong, words):
+    calls = []
+    with pytest.raises(ValueError, match=words):
+        zt.advise(calls.append, 3, **{"k": 1, "probe": 200, "seed": 0, **wrong})
+    assert not calls
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"rho_minus": 1e-300}, "the curvatures, from 1e-300 to 2, are too small or too large to compute with: scale"),
+        ({"rho_plus": 1e300}, "too large to compute with"),
+        ({"d": 10**30}, "n and d must be at most"),
+        ({"n": 10**30}, "n and d must be at most"),
+    ],
+)
+def test_numbers_beyond_all_measure_are_refused(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        zt.advise(**{"n": 30, "d": 1000, "k": 20, "rho_minus": 1.0, "rho_plus": 2.0, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"), [(1e200, "too curved to compute with"), (1e-200, "too small or too large")]
+)
+def test_a_function_beyond_all_measure_is_refused_with_a_sentence(scale, words):
+    with pytest.raises(ValueError, match=words):
+        zt.advise(lambda x: scale * float(((x - 1) ** 2).sum()), 3, 1, probe=200, seed=0)
+
+
+def test_a_trial_that_has_too_few_calls_is_left_out_with_a_warning():
+    with pytest.warns(UserWarning, match=r"there is no trial of (auto|fgzoht): budget = 2 is too small"):
+        found = zt.advise(lambda x: float(((x - 1) ** 2).sum()), 3, 1, probe=200, seed=0, trial=2)
+    assert found.trials == ()
+
+
+def test_a_command_is_quoted_for_the_shell():
+    found = replace(zt.advise(n=30, d=1000, k=20, rho_minus=1.0, rho_plus=2.0), objective="a b.py:f")
+    assert found.command().startswith("zerothresh solve 'a b.py:f' --dim 1000 -k 20 ")
+    with pytest.raises(ValueError, match="which must be 0 or 1"):
+        found.command(2)

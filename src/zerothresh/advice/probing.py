@@ -165,8 +165,8 @@ def probe(
     table: Array = method.found["curvatures"]
     if not (np.abs(table) <= LARGEST).all():
         raise ValueError(
-            f"the function is too curved to compute with: its second differences reach {np.abs(table).max():.3g}; scale "
-            f"it so that they are at most {LARGEST:g}"
+            f"the function is too curved to compute with: its second differences reach {np.abs(table).max():.3g}; "
+            f"scale it so that they are at most {LARGEST:g}"
         )
     return Probe(
         constants=of_samples(table, s=method.s, queries=result.nfev),
