@@ -136,6 +136,82 @@ def test_ctrl_c_before_the_first_call_and_after_the_last_one_is_not_passed_over(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_in_the_last_call_of_iterate_or_while_a_run_is_closed_is_raised(tmp_path, monkeypatch):
+    whole = zt.minimize(sphere, 6, 2, **ARGUMENTS)
+    calls = 0
+
+    def last(x):
+        nonlocal calls
+        calls += 1
+        if calls == whole.nfev:
+            os.kill(os.getpid(), signal.SIGINT)
+        return sphere(x)
+
+    with pytest.raises(KeyboardInterrupt):
+        for _ in zt.iterate(last, 6, 2, **ARGUMENTS):
+            pass
+    close = zt.Optimizer.close
+
+    def pressed(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        close(self)
+
+    monkeypatch.setattr(zt.Optimizer, "close", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        zt.minimize(sphere, 6, 2, run=tmp_path / "a", **ARGUMENTS)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_optimizer_goes_on_after_a_monitor_was_interrupted(error):
+    looks = 0
+
+    def once(x):
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            raise error
+        return sphere(x)
+
+    optimizer, caught = zt.Optimizer(6, 2, monitor=once, **ARGUMENTS), 0
+    while not optimizer.done:
+        batch = optimizer.ask()
+        try:
+            optimizer.tell(batch, [sphere(x) for x in batch.points])
+        except error:
+            caught += 1
+    assert caught == 1
+    assert optimizer.result().status is zt.Status.BUDGET
+    assert len(optimizer.trace) == optimizer.result().nit
+
+
+def test_a_failed_submit_does_not_lead_beyond_the_budget():
+    class Breaks(ThreadPoolExecutor):
+        submitted = 0
+
+        def submit(self, *arguments):
+            self.submitted += 1
+            if self.submitted == 5:
+                raise RuntimeError("no")
+            return super().submit(*arguments)
+
+    calls, lock = 0, threading.Lock()
+
+    def fails_at_first(x):
+        nonlocal calls
+        with lock:
+            calls += 1
+            mine = calls
+        if mine <= 4:
+            raise ValueError("not yet")
+        return sphere(x)
+
+    with Breaks(4) as pool:
+        settings = {**ARGUMENTS, "budget": 12}
+        result = zt.minimize(fails_at_first, 6, 2, workers=pool, retries=3, backoff=0, **settings)
+    assert result.nfev == calls <= 12
+
+
 def test_ctrl_c_in_a_pause_ends_the_run_at_once():
     fun = Raises(5, ConnectionError("busy"))
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))

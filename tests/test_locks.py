@@ -148,6 +148,24 @@ def test_a_lost_lock_ends_the_run_before_the_next_snapshot(harm, tmp_path, monke
     assert np.array_equal(again.x, zt.minimize(sphere, 6, 2, **ARGUMENTS).x)
 
 
+def test_a_lost_lock_is_told_in_ask_and_tell_and_the_new_owner_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda self: True)
+    first = opened(tmp_path / "a")
+    tell_some(first, 3)
+    (tmp_path / "a" / "lock").unlink()
+    with opened(tmp_path / "a") as second:
+        tell_some(second, 5)
+        batch = first.ask()
+        first.tell(batch, [sphere(x) for x in batch.points])  # the snapshot after it finds out
+        with pytest.raises(OSError, match="another process has taken the run over"):
+            first.ask()
+        first.close()
+        tell_some(second, 2)
+        made = second.nfev
+    with opened(tmp_path / "a") as third:
+        assert third.nfev == made == 110
+
+
 def test_an_interrupt_while_a_run_is_opened_leaves_it_free(tmp_path, monkeypatch):
     def ctrl_c():
         monkeypatch.undo()

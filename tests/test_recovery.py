@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -243,3 +245,95 @@ def test_a_value_that_cannot_be_kept_can_be_told_again(tmp_path, monkeypatch):
         assert optimizer.nfev == 0
         optimizer.tell(batch, np.ones(len(batch)))
         assert optimizer.nfev == len(batch)
+
+
+# What an earlier session left.
+
+
+def test_the_way_back_to_an_older_snapshot_survives_a_session_that_ended(tmp_path):
+    """A session goes on in a journal of its own, or its values would be removed with those of the session before."""
+    first = go(Counted(), tmp_path / "a", budget=200)
+    whole = go(Counted(), tmp_path / "a", budget=600)
+    assert first.nfev < whole.nfev
+    numbered(tmp_path / "a", SNAPSHOT)[-1][1].write_bytes(b"junk")
+    fun = Counted()
+    assert same(go(fun, tmp_path / "a", budget=600), whole)
+    assert fun.calls == 0
+
+
+def test_f_at_an_earlier_end_is_known_again_when_a_run_is_led_through_its_values(tmp_path):
+    options = {"method": zt.SZOHT(0.02), "monitor": None}
+    for seed in range(8):
+        folder = tmp_path / str(seed)
+        first = go(Counted(), folder, budget=100, seed=seed, **options)
+        shutil.copytree(folder, tmp_path / f"{seed}-whole")
+        whole = go(Counted(), tmp_path / f"{seed}-whole", budget=130, seed=seed, **options)
+        assert killed(partial(go, Counted(10), folder, budget=130, seed=seed, **options), lambda: None)[0]
+        (folder / "trace.csv").unlink()
+        fun = Counted()
+        again = go(fun, folder, budget=130, seed=seed, **options)
+        assert fun.calls == whole.nfev - first.nfev - 9
+        assert same(again, whole)
+
+
+def test_values_after_one_that_could_not_be_written_are_found(tmp_path, monkeypatch):
+    append, full = folders.Journal._append, False
+
+    def write(self, line):
+        if full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        append(self, line)
+
+    monkeypatch.setattr(folders.Journal, "_append", write)
+    settings = {"budget": 100, "method": METHODS[0], "seed": 0, "run": tmp_path / "a"}
+    with zt.Optimizer(6, 2, **settings) as optimizer:
+        batch = optimizer.ask()
+        full = True
+        with pytest.raises(OSError, match="No space left"):
+            optimizer.tell(batch[:1], [1.0])
+        full = False
+        for row in range(len(batch)):
+            optimizer.tell(batch[row : row + 1], [1.0])
+    with zt.Optimizer(6, 2, **settings) as again:
+        assert again.nfev == len(batch)
+
+
+@pytest.mark.parametrize("where", ["plan", "update"])
+def test_a_run_whose_method_fails_right_after_a_snapshot_is_not_stuck(where, tmp_path, monkeypatch):
+    monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda self: True)
+    real = getattr(zt.FGZOHT, where)
+
+    def fails(self, state, *arguments):
+        if np.abs(state.theta).sum() > 0.1:
+            raise IndexError("no third step")
+        return real(self, state, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zt.FGZOHT, where, fails)
+        stopped = go(Counted(), tmp_path / "a")
+        assert stopped.status is zt.Status.METHOD_FAILED
+        assert "this is a fault of zerothresh: please report it" in stopped.message
+        again = go(Counted(), tmp_path / "a")
+        assert (again.status, again.nfev, again.fun) == (stopped.status, stopped.nfev, stopped.fun)
+    mended = go(Counted(), tmp_path / "a")
+    assert mended.status is zt.Status.BUDGET
+    assert mended.nfev > stopped.nfev
+
+
+def test_a_hard_linked_list_of_failures_ends_the_run_and_the_call_is_charged(tmp_path):
+    calls = 0
+
+    def fails(x, i):
+        nonlocal calls
+        calls += 1
+        if calls == 50:
+            (tmp_path / "precious").write_text("precious")
+            os.link(tmp_path / "precious", tmp_path / "a" / "failures.jsonl")
+            raise ValueError("no")
+        return 0.0
+
+    stopped = go(fails, tmp_path / "a", retries=1, backoff=0, monitor=None)
+    assert stopped.status is zt.Status.DISK
+    assert "has another name elsewhere (a hard link)" in stopped.message
+    assert stopped.nfev == calls == 50
+    assert (tmp_path / "precious").read_text() == "precious"
