@@ -58,7 +58,7 @@ def objective(target: str) -> Any:
 
 def _file(path: Path) -> ModuleType:
     """Import a file as a module."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # which is also false of a name that no file can have
         raise BadInput(f"there is no file {path}: write path/to/file.py:function")
     folder = str(path.resolve().parent)
     if folder not in sys.path:

@@ -118,7 +118,7 @@ def point(x: Any, problem: Restricted) -> Array:
     """Check a point of shape (d,)."""
     try:
         array: Array = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"x must be a point of {problem.d} numbers, not {x!r:.200}") from None
     if array.shape != (problem.d,):
         raise ValueError(f"x must be a point of shape ({problem.d},), not of shape {array.shape}")

@@ -52,12 +52,15 @@ class Recovered:
     meta: the counts and numbers of the newest valid snapshot; None if the run must be replayed from its start.
     arrays: the arrays of that snapshot.
     lines: the values and failures that the journals hold since then.
+    starts: the round of each journal after the snapshot's round, by the number of lines before it: by then the search
+        must have reached that round, or values have been lost.
     """
 
     budget: int | None = None
     meta: dict[str, Any] | None = None
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     lines: tuple[ValueLine | FailureLine, ...] = ()
+    starts: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,10 +131,7 @@ class Run:
         if self.folder.is_dir() and not described and not all(map(_may_precede_description, os.listdir(self.folder))):
             raise RunError(f"{self.folder} holds other files and no run.json: name a new or empty folder for the run")
         try:
-            new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             self.folder.mkdir(parents=True, exist_ok=True)
-            for folder in new if fsync != "never" else ():
-                sync_folder(folder.parent)  # or a power failure could destroy the name of the whole folder
             self._lock = Lock(self.folder)
             self._remove_parts()
         except OSError as error:
@@ -139,6 +139,7 @@ class Run:
             raise RunError(why) from None
         self.open_journal: Journal | None = None  # None until something is written
         self._tail: tuple[Path, int, int] | None = None  # the journal to continue: its path, its round, its end
+        self._used: list[tuple[Path, int, int]] = []  # the journals with values since the snapshot, likewise
         self._base = 0  # the round of the newest snapshot
         self._places: dict[int, Place] = {}  # of the snapshots, by their rounds: where the values since begin
         self._broken: list[Path] = []  # snapshots that cannot be read
@@ -197,6 +198,8 @@ class Run:
 
     def _describe(self, identity: dict[str, Any], budget: int) -> None:
         """Write run.json."""
+        if self.fsync != "never":
+            self._sync_parents()
         first = stored_budget(self.folder)
         description = {"schema": SCHEMA, "zerothresh": __version__, "identity": identity, "budget": budget}
         description["first_budget"] = budget if first is None else first
@@ -223,7 +226,9 @@ class Run:
         # others belong to older snapshots, and are removed with them.
         used = [one for one in ends if one[2] > (chosen.place.byte if one[1] == chosen.place.number else 0)]
         used += [one for one in ends if not used and one[1] == chosen.round]
-        self._tail = used[-1] if used else None
+        self._used = [(path, number, end) for path, number, end, _ in used]
+        self._tail = self._used[-1] if used else None
+        starts = {before: number for _, number, _, before in reversed(used) if number > chosen.round}
         last = chosen.place.number if self._tail is None else self._tail[1]
         for number, path in journals:
             if number > last:  # empty, or after a gap: then its values belong to points that may not be asked for again
@@ -237,10 +242,26 @@ class Run:
             self._make_durable()
         self._base = chosen.round
         meta = None if chosen.path is None else chosen.meta
-        return Recovered(budget, meta, chosen.arrays, tuple(lines))
+        return Recovered(budget, meta, chosen.arrays, tuple(lines), starts)
+
+    def drop_journals(self, first: int) -> None:
+        """Remove the journals from number ``first`` on, because values before them have been lost."""
+        for number, path in numbered(self.folder, JOURNAL):
+            if number >= first:
+                path.unlink()
+        sync_folder(self.folder)  # or they could come back after a power failure, and repeat what is written now
+        self._used = [one for one in self._used if one[1] < first]
+        self._tail = self._used[-1] if self._used else None
+
+    def _sync_parents(self) -> None:
+        """Flush the name of the folder, and those of its parents: this or an earlier session may have made them."""
+        for parent in self.folder.parents:
+            with suppress(OSError):  # a parent that may not be read was not made by a run
+                sync_folder(parent)
 
     def _make_durable(self) -> None:
         """Flush what the run goes on from to the disk: an earlier session may have left that to the system."""
+        self._sync_parents()
         for _, path in numbered(self.folder, SNAPSHOT) + numbered(self.folder, JOURNAL):
             if path not in self._broken:
                 sync_plain(path)
@@ -272,8 +293,7 @@ class Run:
         place = newest.place
         lines, ends, torn = read_between(journals, old.place, place)
         if torn and ends[-1][1] < place.number:
-            path, _, end = ends[-1]
-            truncate_plain(path, end)
+            truncate_plain(ends[-1][0], ends[-1][2])
         if _calls(lines) >= newest.calls - old.calls:
             return
         for number, path in numbered(self.folder, SNAPSHOT):
@@ -328,7 +348,7 @@ class Run:
         if self.open_journal is not None:
             self.open_journal.sync()  # the values before the snapshot must be on the disk before it is
         path = self.folder / f"snapshot-{number:010d}.npz"
-        snapshot.write(path, {**meta, "run": self._name, "journal": place}, arrays, sync=self.fsync != "never")
+        snapshot.write(path, {**meta, "run": self._name, "journal": place}, arrays)
         # From here on a new session begins with this snapshot, and reads what was written behind its place.
         self._base, self._places[number] = number, place
         if not same:
@@ -336,8 +356,9 @@ class Run:
             self._places[number] = Place(number, 0)  # nothing more goes into the journal before
             if old is not None:
                 old.close()
-        if self.fsync != "never":
-            sync_folder(self.folder)  # before anything older is removed
+        sync_folder(
+            self.folder
+        )  # in all modes, before anything older is removed: the share of the time limits its cost
         while self._broken:  # they must not count as one of the two that are kept
             broken = self._broken.pop()
             if broken != path:

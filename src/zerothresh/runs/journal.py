@@ -348,7 +348,7 @@ def read(path: Path, begin: int = 0, stop: int | None = None) -> tuple[list[Valu
 
 def read_between(
     journals: list[tuple[int, Path]], begin: Place, stop: Place | None = None
-) -> tuple[list[ValueLine | FailureLine], list[tuple[Path, int, int]], bool]:
+) -> tuple[list[ValueLine | FailureLine], list[tuple[Path, int, int, int]], bool]:
     """Read the valid lines between two places of the journals of a run, up to the first damaged one.
 
     Arguments
@@ -358,19 +358,19 @@ def read_between(
 
     Returns
     -------
-    The lines; the path, number and end of the valid lines of each journal that was read; and whether the reading
-    stopped at a damaged line.
+    The lines; the path, the number, the end of the valid lines and the number of lines before it, of each journal that
+    was read; and whether the reading stopped at a damaged line.
     """
     lines: list[ValueLine | FailureLine] = []
-    ends: list[tuple[Path, int, int]] = []
+    ends: list[tuple[Path, int, int, int]] = []
     for number, path in journals:
         if number < begin.number or (stop is not None and number > stop.number):
             continue
         first = begin.byte if number == begin.number else 0
         last = stop.byte if stop is not None and number == stop.number else None
         found, end, torn = read(path, first, last)
+        ends.append((path, number, max(end, first), len(lines)))
         lines += found
-        ends.append((path, number, max(end, first)))
         if torn:
             return lines, ends, True
     return lines, ends, False

@@ -52,7 +52,7 @@ class Recorder:
         self._run = run
         self._finalizer = weakref.finalize(self, run.close)
         self.trouble: OSError | None = None
-        self._trace = TraceFile(run.folder, sync=run.fsync != "never")
+        self._trace = TraceFile(run.folder)
         self._ended = False  # whether the end of the session has been dealt with
         self._changed = False  # whether something has been learnt since the folder was opened
         self._lost: LockLost | None = None  # why nothing more may be written
@@ -63,7 +63,7 @@ class Recorder:
         except StateError as error:
             raise RunError(str(error)) from None
         recovered = run.recover(identity_of(task, fingerprint), task.budget, self._trace.matches)
-        self._lines = recovered.lines
+        self._lines, self._starts = recovered.lines, recovered.starts
         self._base = 0  # the round of the snapshot
         self._settled = 0  # the round at which a snapshot was last considered
         if recovered.meta is not None:
@@ -127,7 +127,10 @@ class Recorder:
         """Open the session, and give it the values of the journal."""
         session.replaying = bool(self._lines)
         session.open()
-        for line in self._lines:
+        for place, line in enumerate(self._lines):
+            if session.standing.round < self._starts.get(place, 0):  # a power failure has destroyed values before it
+                self._run.drop_journals(self._starts[place])
+                break
             if line.round < self._base:
                 continue
             if isinstance(line, FailureLine):

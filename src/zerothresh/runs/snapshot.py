@@ -23,16 +23,17 @@ _MOST_ARRAYS = 1000  # a snapshot with more arrays is refused
 _MOST_REASON = 200  # characters of an error that a message repeats
 
 
-def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, sync: bool = True) -> None:
+def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Write a snapshot so that the file is complete or does not exist.
+
+    The content is on the disk before it gets its name. The name is on the disk once the folder has been synced, which
+    is left to the caller.
 
     Arguments
     ---------
     path: the file to write.
     meta: counts and numbers, as a JSON object.
     arrays: the arrays by name.
-    sync: whether to wait until the content is on the disk before it gets its name; True by default. The name itself
-        is on the disk once the folder has been synced, which is left to the caller.
     """
     buffer = io.BytesIO()
     header = np.frombuffer(json.dumps(meta).encode(), np.uint8)
@@ -47,8 +48,7 @@ def write(path: Path, meta: dict[str, Any], arrays: dict[str, NDArray[Any]], *, 
         with open(fd, "wb") as file:
             file.write(buffer.getbuffer())
             file.flush()
-            if sync:
-                os.fsync(file.fileno())
+            os.fsync(file.fileno())
         os.replace(part, path)
     except BaseException:
         part.unlink(missing_ok=True)

@@ -32,11 +32,10 @@ class TraceFile:
     Arguments
     ---------
     folder: the run folder.
-    sync: whether to wait for the disk.
     """
 
-    def __init__(self, folder: Path, *, sync: bool) -> None:
-        self.path, self._sync = folder / NAME, sync
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
         self.extent = Extent()
 
     def matches(self, meta: dict[str, Any]) -> bool:
@@ -78,8 +77,7 @@ class TraceFile:
             done = 0
             while done < len(text):
                 done += os.pwrite(fd, text[done:], size + done)
-            if self._sync:
-                os.fsync(fd)
+            os.fsync(fd)
         finally:
             os.close(fd)
         self.extent = Extent(len(trace), size + len(text), crc32(text, crc or 0))
