@@ -104,7 +104,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
         ({"estimator": zt.Estimator(q=3)}, "estimator"),
         ({"problem": zt.problems.ridge(seed=2)}, "problem"),
         ({"x0": [1.0, 0, 0, 0, 0]}, "x0"),
-        ({"F": component}, "F"),
+        ({"F": lambda x: float(x @ x)}, "F"),
         ({"problem": Bare(), "F": None}, "problem"),
     ],
 )

@@ -21,7 +21,9 @@ from waiting import PATIENCE
 from zerothresh.runs.journal import read as read_journal
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")] + sorted(ROOT.glob("docs/*.md"))
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")] + sorted(
+    ROOT.glob("docs/*.md")
+)
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 # What a page claims in its comments and words, beyond running.

@@ -42,6 +42,21 @@ def test_a_vector_that_is_not_finite_is_not_thresholded_silently(bad):
         Constraint(3, 2, bounds=(-1, 1)).project(v)
 
 
+@pytest.mark.parametrize("exponent", [-990, -600, -350, 350, 600, 990])
+@pytest.mark.parametrize(
+    "named", [{"bounds": (-1.0, 2.0)}, {"groups": [0, 0, 1, 1, 2]}, {"include": [4]}, {"exclude": [1]}]
+)
+def test_the_projection_is_the_same_at_every_scale(exponent, named):
+    v, scale = np.array([1.0, -3.0, 2.5, 2.4, 0.1]), 2.0**exponent
+    expected = Constraint(5, 2, **named).project(v)
+    scaled = {"bounds": (-1.0 * scale, 2.0 * scale)} if "bounds" in named else named
+    assert np.array_equal(Constraint(5, 2, **scaled).project(v * scale), expected * scale)
+
+
+def test_what_lies_far_outside_of_the_bounds_is_told_apart():
+    assert Constraint(2, 1, bounds=(-1, 1)).project(np.array([1e17, 2e17])).tolist() == [0, 1]
+
+
 def nearest(v, feasible):
     """The distance of the nearest point of a set that is listed by its possible supports."""
     return min(float(((v - x) ** 2).sum()) for x in feasible)

@@ -12,6 +12,7 @@ from zerothresh.basics import capacity, check
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.methods.registry import YOUR_OWN, family_of, make, name_of
+from zerothresh.objective.forms import components_of
 from zerothresh.rounds.advance import TRIAL_ROUNDS, advance, start
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import chooses_steps
@@ -21,6 +22,7 @@ from zerothresh.sampling.philox import key_of, seed_of
 
 VECTORS = 4  # vectors of length d that any run holds at least: the start, the iterate, the next one and a point
 COMPONENT_NUMBERS = 2  # numbers per component that a round of all components holds: its place, and its value
+MOST_CALLS = 1 << 1000  # the largest budget: no run can spend it, but methods can still plan with it as a float
 MOST_TRIED = 10**7  # calls of a round beyond the budget that is still gone through, to say what the first step takes
 
 
@@ -55,8 +57,8 @@ def start_of(x0: Any) -> Array:
     if size.max() >= check.LARGEST_SIZE:
         j = int(size.argmax())
         raise ValueError(
-            f"x0 must have entries of a size below {check.LARGEST_SIZE:g}, whose squares can be computed, but x0[{j}] "
-            f"is {theta[j]:g}: measure the variable in a larger unit"
+            f"x0 must have entries of a size below {check.LARGEST_SIZE:g}, but x0[{j}] is {theta[j]:g}: measure the "
+            "variable in a larger unit"
         )
     return theta
 
@@ -82,10 +84,13 @@ def make_task(
     first_budget: int | None = None,
 ) -> Task:
     """Check all arguments, and return them as a task whose start is feasible."""
+    n = components_of(n)
     k = check.count("k", k, what=" (non-zero coordinates)")
     if groups is None and k > d:
         raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
     budget = check.count("budget", budget, what=" (calls of the objective)")
+    if budget > MOST_CALLS:
+        raise ValueError(f"budget must be at most 2**1000 (calls of the objective), not {check.shown(budget)}")
     capacity.need(VECTORS * capacity.NUMBER * d, f"the dimension d = {d}", "take fewer coordinates")
     made = make("auto" if method is None else method, options)
     given = estimator is not None

@@ -76,6 +76,8 @@ class Optimizer:
         check.one_of("on_nan", on_nan, ("stop", "worst", "retry"))
         check.one_of("fsync", fsync, FSYNC_MODES)
         check.function("monitor", monitor, "monitor(x)")
+        if fingerprint is not None and not isinstance(fingerprint, str):
+            raise ValueError(f"fingerprint must be a string, or None, not {check.shown(fingerprint)}")
         prices, limit = costs_of(components, cost, max_cost)
         task = make_task(
             x0,

@@ -23,7 +23,7 @@ def size(count: int) -> str:
     >>> size(24 * 10**12), size(2**200)
     ('24 TB', '1.61e+42 EB')
     """
-    number, unit = float(count), 0
+    number, unit = float(min(count, 10**300)), 0  # no float is much larger
     while number >= 1000 and unit < len(_UNITS) - 1:
         number, unit = number / 1000, unit + 1
     return f"{number:.3g} {_UNITS[unit]}"

@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 from zerothresh.basics.text import shorten
 
 LONGEST_SHOWN = 300  # characters of a value that a message shows: enough to know it again
-LARGEST_COUNT = 1 << 1000  # far beyond anything that can be counted, and yet it can be printed and made a float
-# The largest size of a coordinate. Its square, summed over as many coordinates as a machine can hold, is still a
-# floating-point number, so that distances can be computed.
-LARGEST_SIZE = 1e140
+LARGEST_COUNT = 10**4000  # far beyond anything that can be counted; Python prints no number of more than 4300 digits
+LARGEST_SIZE = 1e300  # of a coordinate: many times as much, as in a step beyond it, is still a floating-point number
 
 
 def shown(value: object) -> str:
@@ -112,7 +110,7 @@ def count(name: str, value: object, *, low: int = 1, what: str = "") -> int:
     if number < low:
         raise ValueError(f"{name} must be at least {low}{what}, not {shown(number)}")
     if number > LARGEST_COUNT:
-        raise ValueError(f"{name} must be at most 2**1000{what}, not {shown(number)}")
+        raise ValueError(f"{name} must be at most 10**4000{what}, not {shown(number)}")
     return number
 
 

@@ -5,6 +5,7 @@ Ties are broken in favour of the lowest index.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -18,10 +19,13 @@ from zerothresh.sampling.jit import kernel
 Array = NDArray[np.float64]
 
 
-class Diverged(ValueError):
-    """An iterate has an entry that is not a finite number, or one so large that its square is none."""
+SQUARED = 1e100  # the squares of vectors up to this size, and of one over it, are summed as they are
 
-    def __init__(self, message: str = "the vector has entries that are not finite, or too large to be squared") -> None:
+
+class Diverged(ValueError):
+    """An iterate has an entry that is not a finite number, or is about to have one."""
+
+    def __init__(self, message: str = "the vector has entries that are not finite, or too large to go on with") -> None:
         super().__init__(message)
 
 
@@ -195,7 +199,9 @@ class Constraint:
         if not _sound(v):
             raise Diverged
         clipped = v if self.box is None else np.clip(v, self.box.low, self.box.high)
-        gain = v * v - (v - clipped) ** 2
+        scale = _scale(v)
+        kept, given = (clipped, v) if scale == 1.0 else (clipped * scale, v * scale)
+        gain = kept * (2.0 * given - kept)  # v^2 - (v - clip(v))^2, without a difference of squares
         if self.groups is not None:
             gain = np.bincount(self.groups, weights=gain).astype(np.float64)
         largest = float(gain.max(initial=0.0))
@@ -208,8 +214,16 @@ class Constraint:
 
 
 def _sound(v: Array) -> bool:
-    """Whether all entries are finite, and small enough to be squared."""
+    """Whether all entries are finite, and not too large to go on with."""
     return bool((np.abs(v) < check.LARGEST_SIZE).all())
+
+
+def _scale(v: Array) -> float:
+    """Return a power of two by which a vector is multiplied so that its squares neither overflow nor vanish."""
+    largest = float(np.abs(v).max(initial=0.0))
+    if largest == 0.0 or 1.0 / SQUARED <= largest <= SQUARED:
+        return 1.0
+    return math.ldexp(1.0, max(-1000, min(1000, -math.frexp(largest)[1])))
 
 
 class HardThreshold:

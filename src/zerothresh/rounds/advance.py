@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.constraint.threshold import Diverged, HardThreshold
+from zerothresh.constraint.threshold import HardThreshold
 from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.method import chooses_steps
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.search import Search, begin
 from zerothresh.rounds.task import Task
@@ -97,25 +96,3 @@ def with_value(task: Task, standing: Standing, point: Array, value: float) -> St
     if (standing.best_fun is None or value < standing.best_fun) and task.allows(point):
         standing = standing._replace(best_x=point, best_fun=value)
     return standing
-
-
-def first_step(task: Task, prices: Array | None = None) -> tuple[int, float]:
-    """Return how many calls the first step takes, and their price, by going through rounds with zeros for values.
-
-    A method that fits itself into the budget is tried for one round only: it decides after its first answers.
-    """
-    standing, calls, price = start(task), 0, 0.0
-    for _ in range(1 if chooses_steps(task.method) else TRIAL_ROUNDS):
-        probes = standing.search.request
-        if probes is None:
-            break
-        plan = task.plan(probes, standing.round)
-        calls += plan.calls
-        price += 0.0 if prices is None else float(prices[plan.components].sum())
-        try:
-            standing = advance(task, standing, plan, np.zeros(plan.calls))
-        except Diverged:  # with zeros for values this says nothing of the problem
-            break
-        if standing.nit:
-            break
-    return calls, price

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import HardThreshold
 from zerothresh.rounds.answers import Answers
@@ -97,7 +99,8 @@ class Stepwise:
     def request(self) -> Probes | None:
         if self._request is None:
             task = self.task
-            self._request = task.method.plan(self.state, task.n, Stream(task.seed, self.round, key=task.key))
+            with np.errstate(all="ignore"):
+                self._request = task.method.plan(self.state, task.n, Stream(task.seed, self.round, key=task.key))
         return self._request
 
     def advance(self, answers: Answers, H: HardThreshold) -> Stepwise:

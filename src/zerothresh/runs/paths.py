@@ -8,6 +8,8 @@ import re
 import stat
 from pathlib import Path
 
+from zerothresh.basics import check
+from zerothresh.basics.text import shorten
 from zerothresh.runs.errors import RunError
 
 _GUARD = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if os.name == "posix" else 0
@@ -30,19 +32,23 @@ def run_path(folder: object) -> Path:
     -------
     The path. Raises `RunError` if the value is no path, or if the system cannot look for files in the folder.
     """
-    text = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else None
+    try:
+        text = os.fspath(folder) if isinstance(folder, (str, os.PathLike)) else None
+    except Exception:  # an object that says it is a path, and cannot say which
+        text = None
     if not isinstance(text, str):
-        raise RunError(f"run must be the path of a folder, not {folder!r}")
+        raise RunError(f"run must be the path of a folder, not {check.shown(folder)}")
     if not text or "\0" in text:
         why = "it contains a null character" if text else 'the current folder is "."'
-        raise RunError(f"run must be the path of a folder, not {text!r}: {why}")
+        raise RunError(f"run must be the path of a folder, not {check.shown(text)}: {why}")
     path = Path(text)
     try:
         os.lstat(path / "run.json")
     except (FileNotFoundError, NotADirectoryError):  # a new folder; the callers refuse what is no folder
         pass
     except OSError as error:
-        raise RunError(f"the run folder {path} cannot be used ({error.strerror}): name another folder") from None
+        shown = shorten(text, check.LONGEST_SHOWN)
+        raise RunError(f"the run folder {shown} cannot be used ({error.strerror}): name another folder") from None
     return path
 
 

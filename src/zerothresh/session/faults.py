@@ -31,6 +31,7 @@ class Faults:
     def __post_init__(self) -> None:
         check.count("retries", self.retries, low=0)
         check.not_negative("backoff", self.backoff, what=" (seconds)")
+        check.one_of("on_nan", self.on_nan, ("stop", "worst", "retry"))
         if self.on_nan == "retry" and self.retries == 0:
             raise ValueError("on_nan='retry' needs retries of at least 1: how often a call may be made again")
         if self.max_time is not None:

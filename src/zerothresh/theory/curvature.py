@@ -21,6 +21,7 @@ from zerothresh.theory.intervals import Interval
 from zerothresh.theory.quantities import formula
 
 MOST_SUPPORTS = 200_000  # the largest number of supports to enumerate
+LARGEST = 1e140  # curvature: the square of it, summed over many samples, is still a floating-point number
 _CHUNK = 4096  # supports whose eigenvalues are computed at once
 
 
@@ -99,8 +100,8 @@ def _real(name: str, value: object) -> Array:
     if array is None or array.dtype.kind not in "fiu":
         raise ValueError(f"{name} must be an array of real numbers, not {check.shown(value)}")
     numbers = array.astype(np.float64)
-    if not (np.abs(numbers) < check.LARGEST_SIZE).all():
-        raise ValueError(f"{name} must hold finite numbers of a size below {check.LARGEST_SIZE:g}, and it does not")
+    if not (np.abs(numbers) < LARGEST).all():
+        raise ValueError(f"{name} must hold finite numbers of a size below {LARGEST:g}, and it does not")
     return numbers
 
 

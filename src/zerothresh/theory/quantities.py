@@ -72,5 +72,7 @@ def _is_sound(result: Any) -> bool:
 
 def _out_of_range(name: str, given: dict[str, Any]) -> str:
     """Say that a formula has no value that is a floating-point number."""
-    shown = ", ".join(f"{key} = {value:g}" for key, value in given.items() if isinstance(value, (int, float)))
+    shown = ", ".join(
+        f"{key} = {check.shown(value)}" for key, value in given.items() if isinstance(value, (int, float))
+    )
     return f"the formula {name} leaves the floating-point numbers at {shown}: take numbers of a moderate size"

@@ -68,8 +68,7 @@ class NIHT(Program):
 
     def __post_init__(self) -> None:
         check.one_of("step", self.step, ("exact", "bb"))
-        if not isinstance(self.momentum, (bool, np.bool_)):
-            raise ValueError(f"momentum must be True or False, not {self.momentum!r}")
+        check.flag("momentum", self.momentum)
 
     def search(self, context: Context) -> Asks:
         diagnosis = yield from diagnose(context)

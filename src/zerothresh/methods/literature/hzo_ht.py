@@ -105,8 +105,10 @@ class HZOHT:
         check.positive("tau", self.tau, what=" (the number of directions of the first step)")
         if not check.positive("omega", self.omega, what=" (q grows by the factor 1 / omega per step)") <= 1:
             raise ValueError(f"omega must be at most 1 (q grows by the factor 1 / omega per step), not {self.omega}")
-        if self.within is not None and not callable(getattr(self.within, "project", None)):
-            raise ValueError(f"within must have a function project(v), such as Ball(2.0), not {self.within!r}")
+        if isinstance(self.within, type) or not (self.within is None or check.has_function(self.within, "project")):
+            raise ValueError(
+                f"within must have a function project(v), such as Ball(2.0), not {check.shown(self.within)}"
+            )
 
     def directions(self, t: int) -> int:
         """q_t, the number of directions at step t."""

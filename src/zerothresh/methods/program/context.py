@@ -19,6 +19,7 @@ from zerothresh.sampling.directions import Block, SparseBlock, draw
 from zerothresh.sampling.philox import DIRECTIONS, Stream
 
 UNLIMITED = 1e9  # calls to plan with once a budget has been raised: a program plans only with its first one
+NARROWEST = 1e-150  # room between two bounds in which no slope can be seen: its square is no floating-point number
 OUTLIER = 1e3  # times the median change from which a change is asked for once more
 VISIBLE = 1e-3  # of the value itself that such a change must be, or it may be rounding
 LARGEST = 1e150  # in units: larger values are taken as this one, so that squares of values do not overflow
@@ -217,11 +218,12 @@ class Context:
         return self._in_units(answers.paired)
 
     def free(self) -> Indices:
-        """Return the coordinates that may be other than 0."""
+        """Return the coordinates that may be other than 0, unless their bounds leave next to no room."""
         box = self.box
         if box is None:
             return np.arange(self.d)
-        return np.flatnonzero(box.high > box.low)
+        with np.errstate(over="ignore"):  # from one end of the floating-point numbers to the other
+            return np.flatnonzero(box.high - box.low > NARROWEST)
 
 
 def _check_finite(points: Sequence[Array] | Array) -> None:

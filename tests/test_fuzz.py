@@ -1,0 +1,144 @@
+"""Whatever the arguments are, a call ends in a valid result, or in a sentence before the first call; nothing else."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzzing import (
+    QUICK,
+    THOROUGH,
+    Call,
+    box_of,
+    calls,
+    check_refusal,
+    check_result,
+    no_foreign_warnings,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zerothresh as zt
+
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _somewhere_else(tmp_path_factory):
+    """What is passed as ``run`` may be a name: let no test make folders in the repository."""
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("fuzz"))
+    yield
+    os.chdir(before)
+
+
+def minimized(call: Call) -> None:
+    """Call `minimize`, and check whatever comes of it."""
+    objective = call.objective
+    bounds_are_known = "bounds" not in call.spoilt
+    with no_foreign_warnings():
+        try:
+            if bounds_are_known:
+                note_bounds(call)
+            result = zt.minimize(objective.form(), call.x0, call.k, **call.named)
+        except Exception as error:
+            check_refusal(error)
+            if objective.calls:
+                pytest.fail(f"refused after {objective.calls} calls: {error}")
+            return
+    check_result(call, result)
+
+
+def note_bounds(call: Call) -> None:
+    """Let the objective watch that its points keep the bounds."""
+    with suppress(TypeError, ValueError):  # they are junk, and will be refused
+        call.objective.low, call.objective.high = box_of(call.named.get("bounds"))
+
+
+@given(calls())
+@QUICK
+def test_minimize_gives_a_valid_result_or_a_sentence(call):
+    minimized(call)
+
+
+@pytest.mark.slow
+@given(calls())
+@THOROUGH
+def test_minimize_gives_a_valid_result_or_a_sentence_20_000_times(call):
+    minimized(call)
+
+
+def asked_and_told(call: Call, data: st.DataObject) -> None:
+    """Ask and tell, in any order and in parts, with and without a run folder, and check whatever comes of it."""
+    kept = data.draw(st.integers(0, 2), label="run folder") == 0
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder, no_foreign_warnings():
+        if kept:
+            call.named["run"] = Path(folder) / "run"
+            call.named.setdefault("fsync", "never")
+        try:
+            optimizer = zt.Optimizer(call.x0, call.k, **call.named)
+        except Exception as error:
+            check_refusal(error)
+            return
+        note_bounds(call)
+        try:
+            optimizer = tell_all(call, optimizer, data, kept)
+            check_result(call, optimizer.result())
+        finally:
+            optimizer.close()
+
+
+MOST_ASKED = 400  # calls after which a run is stopped: some budgets are without end
+
+
+def tell_all(call: Call, optimizer: zt.Optimizer, data: st.DataObject, kept: bool) -> zt.Optimizer:
+    """Tell everything that is asked for; the run folder may be closed and opened again."""
+    objective = call.objective
+    worst = call.named.get("on_nan") == "worst"
+    while not optimizer.done:
+        batch = optimizer.ask()
+        assert len(batch) >= 1
+        how = data.draw(st.integers(0, 5), label="tell")
+        part = batch[list(range(len(batch)))[::-2]] if how == 1 else batch[: 1 + len(batch) // 2] if how == 2 else batch
+        values = objective.evaluate(part.points, part.components)
+        if not worst:
+            values = np.nan_to_num(np.asarray(values, float)).tolist()
+        if how == 3 and objective.calls < 100:
+            refused_tells(optimizer, part, values)
+        optimizer.tell(part, values)
+        if kept and how == 4:
+            optimizer.close()
+            optimizer = zt.Optimizer(call.x0, call.k, **call.named)
+        if objective.calls > MOST_ASKED:
+            optimizer.stop("that is enough for a test")
+    return optimizer
+
+
+def refused_tells(optimizer: zt.Optimizer, batch: object, values: list[object]) -> None:
+    """Tell nonsense, which changes nothing."""
+    before = optimizer.nfev
+    for wrong in (None, values[:-1], [*values, 1.0], [[1], [2, 3]], ["a"] * len(values), 1j, object()):
+        with pytest.raises(ValueError, match="nothing was changed") as refusal:
+            optimizer.tell(batch, wrong)
+        check_refusal(refusal.value)
+    with pytest.raises(ValueError, match="tell takes the batch") as refusal:
+        optimizer.tell(values, batch)
+    check_refusal(refusal.value)
+    assert optimizer.nfev == before
+
+
+@given(calls(evaluated=False), st.data())
+@QUICK
+def test_ask_and_tell_give_a_valid_result_or_a_sentence(call, data):
+    asked_and_told(call, data)
+
+
+@pytest.mark.slow
+@given(calls(evaluated=False), st.data())
+@THOROUGH
+def test_ask_and_tell_give_a_valid_result_or_a_sentence_20_000_times(call, data):
+    asked_and_told(call, data)
