@@ -7,7 +7,7 @@ answers with an exit code, one sentence and no traceback. The slow variants run 
 from __future__ import annotations
 
 import contextlib
-import linecache
+import dis
 import os
 import shutil
 import traceback
@@ -63,9 +63,13 @@ def only_own_warnings() -> Iterator[None]:
 
 def is_a_sentence_of_ours(error: Exception) -> bool:
     """Whether an exception was raised by a `raise` of the package, with words in it."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    line = linecache.getline(last.filename, last.lineno or 0)
-    return last.filename.startswith(PACKAGE) and "raise " in line and len(str(error).split()) >= 4
+    last = error.__traceback__
+    assert last is not None
+    while last.tb_next is not None:
+        last = last.tb_next
+    code = last.tb_frame.f_code
+    raised = code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return raised and code.co_filename.startswith(PACKAGE) and len(str(error).split()) >= 4
 
 
 def answer(
