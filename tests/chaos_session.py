@@ -8,7 +8,6 @@ by line, into a report outside the run folder; a process that is killed says not
 from __future__ import annotations
 
 import atexit
-import ctypes
 import errno
 import hashlib
 import json
@@ -606,9 +605,13 @@ class Script:
 
 
 def leave() -> NoReturn:
-    """End this process as Python does at the end of a program, with all finalisers."""
-    ctypes.pythonapi.Py_Exit(0)
-    raise AssertionError("unreachable")
+    """End this process as Python does at the end of a program, with all finalisers.
+
+    The ends of compiled libraries are left out: some of them wait for threads, which a forked child does not have.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    os._exit(0)
 
 
 def fill(path: Path, *, leave: int) -> None:
