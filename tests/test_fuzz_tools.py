@@ -262,7 +262,10 @@ def attacks(draw: Any) -> dict[str, Any]:
 
 
 # What only the answers for the images can tell: the number of classes, the kind of scores, how many are attacked.
-AFTER_THE_EVALUATION = ("name class", "the classifier returned", "scores were declared", "too little for the search")
+AFTER_THE_EVALUATION = (
+    *("name class", "the classifier returned", "scores were declared", "too little for the search"),
+    "max_cost = 1 is too small",
+)
 
 
 def check_attack(arguments: dict[str, Any], scores: Any) -> None:
@@ -527,12 +530,18 @@ REFUSED_AT_ONCE = tuple(  # a report that is begun takes minutes, so that each o
 )
 
 
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory):
-    """A folder with objectives, run folders, and files that nobody should trust."""
-    home = tmp_path_factory.mktemp("command")
-    before = Path.cwd()
-    os.chdir(home)
+def remove(path: Path) -> None:
+    """Remove what a command has written."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def set_scene() -> None:
+    """Fill the current folder with objectives, a run folder, and files that nobody should trust."""
+    for entry in Path().iterdir():
+        remove(entry)
     Path("objectives.py").write_text(OBJECTIVES)
     Path("broken.py").write_text("import nothing_of_this_name")
     Path("exits.py").write_text("import sys; sys.exit(3)")
@@ -560,6 +569,15 @@ def scene(tmp_path_factory):
     np.savez("names", **{"\x1b[31m": images, "labels": [0, 1]})
     np.savez_compressed("bomb", images=np.zeros((1, 32, 32, 3000)), labels=[0])
     zt.minimize(lambda x: float(x @ x), 3, 1, budget=100, method=zt.FGZOHT(eta=0.1), seed=0, run="run", progress=False)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """A folder of its own for the commands."""
+    home = tmp_path_factory.mktemp("command")
+    before = Path.cwd()
+    os.chdir(home)
+    set_scene()
     yield home
     os.chdir(before)
 
@@ -621,16 +639,10 @@ def check_command(words: list[str]) -> None:
     assert "Traceback" not in said or own_code_failed
     assert all(character.isprintable() or character in "\n\t" for character in said), repr(said)
     event(f"{words[0] if words and words[0] in OPTIONS else 'other'}: {done.exit_code}")
+    if {"--force", "--run"} & set(words):
+        set_scene()  # a file may have been overwritten, as was asked
     for entry in {entry.name for entry in Path().iterdir()} - own:
         remove(Path(entry))
-
-
-def remove(path: Path) -> None:
-    """Remove what a command has written."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
 
 
 @many(80)
