@@ -22,7 +22,6 @@ UNLIMITED = 1e9  # calls to plan with once a budget has been raised: a program p
 NARROWEST = 1e-150  # room between two bounds in which no slope can be seen: its square is no floating-point number
 OUTLIER = 1e3  # times the median change from which a change is asked for once more
 VISIBLE = 1e-3  # of the value itself that such a change must be, or it may be rounding
-LARGEST = 1e150  # in units: larger values are taken as this one, so that squares of values do not overflow
 MOST_IDLE = 10_000  # looks at the budget or empty questions between two rounds: beyond it a program goes round for ever
 Asks = Generator[Probes, Answers, Any]  # what `Program.search` returns
 
@@ -132,7 +131,7 @@ class Context:
         if not self.unit:
             size = float(np.abs(values).max(initial=0.0))
             self.unit = math.ldexp(1.0, math.frexp(size)[1]) if 0 < size < 1e300 else 1.0 if size == 0 else 2.0**1000
-        return np.clip(values / self.unit, -LARGEST, LARGEST)
+        return values / self.unit
 
     def around(
         self, theta: Array, block: Block, h: float, count: int, of: Indices
