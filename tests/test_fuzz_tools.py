@@ -264,7 +264,7 @@ def attacks(draw: Any) -> dict[str, Any]:
 # What only the answers for the images can tell: the number of classes, the kind of scores, how many are attacked.
 AFTER_THE_EVALUATION = (
     *("name class", "the classifier returned", "scores were declared", "too little for the search"),
-    "max_cost = 1 is too small",
+    "max_cost = ",
 )
 
 

@@ -72,7 +72,7 @@ def check_kind(scores: Array, declared: str) -> None:
     found = kind_of(scores)
     if declared != "logits" and found != declared:
         raise BadScores(
-            f"the scores were declared as {declared}, but a row of them is {np.round(scores[0], 3).tolist()}, "
+            f"the scores were declared as {declared}, but a row of them is {[float(f'{x:.3g}') for x in scores[0]]}, "
             f"which are {found}: declare scores={found!r}"
         )
 
