@@ -261,36 +261,6 @@ def test_the_memory_holds_what_a_dense_table_would(common):
         assert standing.search.state.memory.mean == pytest.approx(table.mean(axis=0), abs=1e-9)
 
 
-def test_random_outgoing_iterates_are_uniform_over_the_epoch():
-    """Which of the m inner iterates starts the next epoch: each m-th time, 6 sigma."""
-    m, epochs = 4, 1500
-    for method in (zt.VRSZHT(1e-9, m=m, output="random"), zt.SARAHSZHT(1e-9, m=m, output="random")):
-        problem = zt.problems.quadratic(d=3, n=2, spread=1.0, seed=0)
-        opt = zt.Optimizer(3, 2, n=2, budget=10**7, method=method, seed=0, estimator=zt.Estimator(q=1))
-        standing, inner, counts = start(opt.task), [], np.zeros(m)
-        while counts.sum() < epochs:
-            plan = opt.task.plan(standing.search.request, standing.round)
-            if standing.search.state.t == m and inner:
-                counts[[x is standing.search.state.outgoing for x in inner].index(True)] += 1
-                inner = []
-            before = standing.nit
-            standing = advance(opt.task, standing, plan, problem.values(plan.points(), plan.components))
-            if standing.nit > before:
-                inner.append(standing.search.state.theta)
-        assert np.abs(counts - epochs / m).max() < 6 * np.sqrt(epochs / m)
-
-
-@pytest.mark.parametrize("method", [zt.VRSZHT(ETA, m=4), zt.SARAHSZHT(ETA, m=4)])
-def test_the_last_iterate_starts_the_next_epoch_by_default(method):
-    opt = zt.Optimizer(5, 2, n=10, budget=10**5, method=method, seed=0)
-    standing = start(opt.task)
-    for _ in range(30):
-        if standing.search.state.t == 4 and standing.round:
-            assert standing.search.state.outgoing is standing.search.state.theta
-        plan = opt.task.plan(standing.search.request, standing.round)
-        standing = advance(opt.task, standing, plan, RIDGE.values(plan.points(), plan.components))
-
-
 @pytest.mark.parametrize(
     ("name", "request_"), [("coefficients", "gradients"), ("values", "values"), ("moved", "around"), ("paired", "each")]
 )

@@ -16,13 +16,14 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     """The result of a run: a `scipy.optimize.OptimizeResult` with these entries, which are also attributes.
 
     ============ =================================================================================
-    x            the best point whose F is known (otherwise the last iterate), shape (d,)
+    x            the best point whose F is known (otherwise x_last), shape (d,)
     fun          F(x), or NaN if it is not known
     support      the coordinates of x that are not zero
     nfev         the number of calls of f_i: the paper's #IZO
     nht          the number of hard thresholdings: the paper's #NHT
     nit          the number of steps
-    x_last       the last iterate, which the paper's methods return
+    x_last       what the method itself returns: the last iterate; with output="random" (VR-SZHT,
+                 SARAH-SZHT) the outgoing iterate of the last complete epoch, or the start
     success      whether the run ended as intended
     status       why it ended, a `zerothresh.Status`
     message      why it ended, as a sentence
@@ -58,7 +59,7 @@ class Progress:
 
     Attributes
     ----------
-    x: the iterate, shape (d,), read-only.
+    x: the point that the method would return now, usually the iterate; shape (d,), read-only.
     fun: F(x), or None if it is not known.
     support: the non-zero coordinates of x.
     nfev: the number of calls of f_i so far (#IZO).

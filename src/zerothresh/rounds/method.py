@@ -19,6 +19,8 @@ class Method(Protocol):
     A state is what the method knows between two rounds: a frozen dataclass of arrays, numbers and strings, whose
     field ``theta`` of shape (d,) is the iterate.
 
+    A run returns the iterate. A method that would return another point has a fourth function, ``returned(state)``.
+
     A method whose logic has many phases may instead be one generator function: see `zerothresh.Program`.
     """
 
@@ -39,6 +41,13 @@ def own_search(method: Any) -> Callable[[Any], Any] | None:
     """Return ``begin``, the function of a task by which a method brings a search of its own; None if it has none."""
     begin = getattr(method, "begin", None)
     return begin if callable(begin) else None
+
+
+def returned_point(method: Any, state: Any) -> Array:
+    """Return the point that a method would return now: ``returned(state)`` if it has that function, or its iterate."""
+    returned = getattr(method, "returned", None)
+    theta: Array = returned(state) if callable(returned) else state.theta
+    return theta
 
 
 def is_sparse(method: Any) -> bool:

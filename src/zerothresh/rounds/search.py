@@ -15,7 +15,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import HardThreshold
 from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.method import is_sparse, own_search
+from zerothresh.rounds.method import is_sparse, own_search, returned_point
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.states import Arrays, flatten, restore
 from zerothresh.rounds.task import Task
@@ -92,7 +92,7 @@ class Stepwise:
 
     def __init__(self, task: Task, state: Any, round: int = 0, stepped: bool = False) -> None:
         self.task, self.state, self.round, self.stepped = task, state, round, stepped
-        self.incumbent = Incumbent(state.theta)
+        self.incumbent = Incumbent(returned_point(task.method, state))
         self._request: Probes | None = None
 
     @property

@@ -23,7 +23,7 @@ class VRState:
     theta: Array
     anchor: Array  # theta^(0) of the epoch
     anchor_gradient: Array  # mu hat
-    outgoing: Array  # where the next epoch starts
+    outgoing: Array  # where the next epoch starts, as far as the law of t' has been drawn
     t: int  # number of the inner step; the epoch is over when t = m
 
 
@@ -41,8 +41,15 @@ class VRSZHT:
     eta: float. Learning rate.
     m: int, default 10. Number of inner steps per epoch.
     batch: int, default 1 as in the paper. Number of components per inner step, drawn without replacement.
-    output: str, default "last". Where the next epoch starts: at the "last" inner iterate (the paper's main text),
-        or at a "random" one of theta^(1) .. theta^(m) (its appendix, which leaves out the m-th).
+    output: str, default "last". Where the next epoch starts, which is also what an epoch returns: the "last" inner
+        iterate theta^(m) (the listing of the main text), or a "random" one, uniformly distributed over theta^(0) ..
+        theta^(m-1) (the listing of the appendix, to which the theorem belongs). With "random", m must be at least 2:
+        with probability 1/m the epoch returns theta^(0), where it began, and all of its calls are thrown away.
+        theta^(m) is never returned. (The proof needs yet another law, `zerothresh.theory.outgoing_law`.)
+
+    A run with output="last" returns the iterate theta^(t), also in the middle of an epoch. With output="random" it
+    returns the outgoing iterate of the last complete epoch, or the start if no epoch is complete; the trace has F at
+    that point, so it changes once per epoch.
 
     Reference: Yuan et al., ICLR 2024, Algorithm 2; Johnson and Zhang, NIPS 2013.
 
@@ -66,6 +73,11 @@ class VRSZHT:
         check.count("m", self.m, what=" (inner steps per epoch)")
         check.count("batch", self.batch, what=" (components per inner step)")
         check.one_of("output", self.output, ("last", "random"))
+        if self.output == "random" and self.m == 1:
+            raise ValueError(
+                "m must be at least 2 with output='random', which draws from theta^(0) .. theta^(m-1): with m = 1 "
+                "every epoch would return the point where it began"
+            )
 
     def init(self, theta: Array) -> VRState:
         return VRState(theta, theta, np.zeros_like(theta), theta, t=self.m)
@@ -74,8 +86,10 @@ class VRSZHT:
         if state.t == self.m:
             return Probes.gradients(at=[state.outgoing], of=range(n))  # Alg. 2, l. 2-3
         i_t = rng.subset(n, self.batch)  # l. 5
-        # l. 10: one of the t+1 iterates so far, uniformly, without storing them all
-        keep = self.output == "last" or rng.chance(1 / (state.t + 1))
+        # The appendix, last line: "theta^r = theta^(t'), random t' in [m-1]". Read as t' uniform in 0 .. m-1, because
+        # its proof sums over t = 0, ..., m-1. To store one iterate only, theta^(t) replaces the one before with
+        # probability 1/(t+1), so that each of theta^(0) .. theta^(t) is the chosen one equally often.
+        keep = self.output == "random" and rng.chance(1 / (state.t + 1))
         return Probes.gradients(at=[state.theta, state.anchor], of=i_t, keep=keep)  # l. 6
 
     def update(self, state: VRState, answers: Answers, H: HardThreshold) -> VRState:
@@ -84,5 +98,15 @@ class VRSZHT:
             return VRState(start, start, answers.mean(), start, t=0)  # l. 2-3
         g = answers.difference() + state.anchor_gradient  # l. 7
         theta = H(state.theta - self.eta * g)  # l. 7-8
-        outgoing = theta if answers.notes["keep"] else state.outgoing  # l. 10
+        drawn = state.theta if answers.notes["keep"] else state.outgoing  # the appendix: theta^(t'), so far t' <= t
+        outgoing = theta if self.output == "last" else drawn  # l. 10: "theta^r = theta^(r+1)"
         return replace(state, theta=theta, outgoing=outgoing, t=state.t + 1)
+
+    def returned(self, state: VRState) -> Array:
+        """Return the iterate, or with output="random" the outgoing iterate of the last complete epoch.
+
+        In the middle of an epoch that one is the anchor; before the first epoch is complete it is the start.
+        """
+        if self.output == "last":
+            return state.theta
+        return state.outgoing if state.t == self.m else state.anchor
