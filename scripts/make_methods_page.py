@@ -37,6 +37,11 @@ How to read the tables:
   reached the goal within {cap} calls. A run that misses the goal counts with all of its calls, so a number above half
   of that limit usually means that one run of {seeds} ended on a wrong support.
 
+Methods that estimate gradients use `zt.Estimator`. Its defaults differ from the paper's estimator: its directions are
+orthonormal, which leaves less error for the same calls, and all components of a round share them.
+`estimator=zt.Estimator.paper(q=...)` runs a method with the paper's own; the measurements below have the default kind
+of directions.
+
 The measurements favour methods with settings: a learning rate is the best of a small grid, in units of the problem's
 curvature, and an initial step has the size of the optimum. No user knows either number. `auto` has no settings.
 [queries.md](queries.md) has more problems, and a more thorough tuning of the paper's methods.

@@ -7,6 +7,7 @@ import pytest
 
 import zerothresh as zt
 from zerothresh.constraint.bounds import Box
+from zerothresh.reproduce.ridge.experiments import PAPER
 from zerothresh.rounds.advance import advance, start
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.plan import Plan
@@ -104,6 +105,66 @@ def test_shared_directions_make_a_difference_vanish_as_the_points_meet():
         plan = Plan(probes, estimator, 5, key=KEY, round=0)
         difference = Answers(plan, problem.values(plan.points(), plan.components)).difference()
         assert (np.abs(difference).max() == 0) == shared
+
+
+@pytest.mark.parametrize("s2", [None, 2])
+def test_the_papers_estimator_is_equation_3_written_out(s2):
+    """Each component has q unit directions of its own, of s2 non-zeros, and the estimate is eq. (3) with them."""
+    q, mu, theta = 6, 1e-3, np.array([0.5, 0, 0, -0.3, 0])
+    problem = zt.problems.ridge(seed=0)
+    d = problem.d
+    plan = Plan(Probes.gradients(at=[theta], of=[2, 7]), zt.Estimator.paper(q, mu, s2), d, key=KEY, round=0)
+    answers = Answers(plan, problem.values(plan.points(), plan.components))
+    assert plan.calls == 2 * (q + 1)
+    seen = []
+    for place, i in enumerate([2, 7]):
+        moved = [x for x, component in zip(plan.points(), plan.components, strict=True) if component == i]
+        u = (np.array([x for x in moved if not np.array_equal(x, theta)]) - theta) / mu
+        assert u.shape == (q, d)
+        assert np.linalg.norm(u, axis=1) == pytest.approx(np.ones(q))
+        assert ((np.abs(u) > 1e-9).sum(axis=1) == (d if s2 is None else s2)).all()
+        assert np.abs(u @ u.T - np.eye(q)).max() > 1e-3  # independent, not orthonormal
+        base, *values = problem.values(np.array([theta, *(theta + mu * u)]), np.full(q + 1, i))
+        by_hand = d / (q * mu) * sum((value - base) * u_l for value, u_l in zip(values, u, strict=True))
+        assert answers.mean(0, np.array([place])) == pytest.approx(by_hand, rel=1e-6)
+        seen.append(u)
+    assert not np.isclose(seen[0][:, None], seen[1][None]).all(axis=2).any()  # no direction is used twice
+
+
+def test_the_papers_estimator_is_that_of_the_reproduction():
+    assert zt.Estimator.paper(q=1) == PAPER
+    spelt_out = zt.Estimator(
+        q=200, mu=1e-4, s2=None, difference="forward", directions="sphere", shared=True, common=False
+    )
+    assert zt.Estimator.paper(q=200) == spelt_out
+    assert zt.Estimator.paper(q=200) != zt.Estimator(q=200, mu=1e-4)
+    with pytest.raises(ValueError, match="q must be"):
+        zt.Estimator.paper(q=0)
+
+
+def test_each_method_of_the_paper_says_how_to_get_the_papers_estimator():
+    of_the_paper = [method for method in zt.methods.available().values() if method.family == "paper"]
+    assert len(of_the_paper) == 8
+    assert all("zt.Estimator.paper(q=...)" in method.__doc__ for method in of_the_paper)
+
+
+def test_shared_directions_make_the_error_proportional_to_the_gradient_of_the_mean():
+    """At the optimum of F the mean has no error to speak of; with directions of their own, components leave theirs."""
+    problem = zt.problems.quadratic(d=6, n=4, spread=1.0, seed=1)
+    lowest = np.linalg.solve(*_normal_equations(problem))
+    assert np.abs(problem.gradient(lowest)).max() < 1e-10
+    settings = {"q": 3, "mu": 1e-6, "directions": "sphere", "difference": "central"}
+    common, own = (
+        np.abs(estimate(problem, lowest, zt.Estimator(**settings, common=common)).mean()).max()
+        for common in (True, False)
+    )
+    assert common < 1e-6 < 1e-2 < own
+
+
+def _normal_equations(problem):
+    """H and -g(0) of a quadratic, whose gradient is g(0) + H x."""
+    zero = problem.gradient(np.zeros(problem.d))
+    return np.array([problem.gradient(e) - zero for e in np.eye(problem.d)]).T, -zero
 
 
 def test_a_method_may_set_fields_of_the_estimator_for_a_round():

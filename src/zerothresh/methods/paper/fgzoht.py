@@ -26,6 +26,10 @@ class FGZOHT:
     ---------
     eta: float. Learning rate.
 
+    The library's default estimator differs from the paper's: its directions are orthonormal, which leaves less error
+    for the same calls, and all components of a round share them, so that the error of their mean is proportional to
+    the mean of their gradients. ``estimator=zt.Estimator.paper(q=...)`` is the paper's own.
+
     Reference: Yuan et al., ICLR 2024, Section 5 ("the full gradient version of SZOHT").
 
     >>> FGZOHT(eta=0.1)

@@ -22,6 +22,10 @@ class LSVRGSZHT:
     p: float, default 1. n times the probability of a refresh.
     batch: int, default 1 as in the paper. Number of components per step.
 
+    The library's default estimator differs from the paper's: its directions are orthonormal, which leaves less error
+    for the same calls, and all components of a round share them, so that the error of their mean is proportional to
+    the mean of their gradients. ``estimator=zt.Estimator.paper(q=...)`` is the paper's own.
+
     Reference: Yuan et al., ICLR 2024, Section 4.1; Hofmann et al., NIPS 2015.
 
     >>> LSVRGSZHT(eta=0.1).law

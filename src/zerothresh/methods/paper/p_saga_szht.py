@@ -21,6 +21,10 @@ class PSAGASZHT:
     p: int, default 2. Number of rows of the memory to refresh per step.
     batch: int, default 1 as in the paper, at most p. Number of components per step; they are the first ones of J.
 
+    The library's default estimator differs from the paper's: its directions are orthonormal, which leaves less error
+    for the same calls, and all components of a round share them, so that the error of their mean is proportional to
+    the mean of their gradients. ``estimator=zt.Estimator.paper(q=...)`` is the paper's own.
+
     Reference: Yuan et al., ICLR 2024, Section 4.1; Hofmann et al., NIPS 2015 (q-SAGA).
 
     >>> PSAGASZHT(eta=0.1, p=2).law

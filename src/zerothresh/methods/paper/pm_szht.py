@@ -85,6 +85,10 @@ class PMSZHT:
         variant of SVRG; any object with a function ``sample(n, batch, rng) -> (i_r, J)`` is allowed.
     batch: int, default 1 as in the paper. Number of components per step, |i_r|.
 
+    The library's default estimator differs from the paper's: its directions are orthonormal, which leaves less error
+    for the same calls, and all components of a round share them, so that the error of their mean is proportional to
+    the mean of their gradients. ``estimator=zt.Estimator.paper(q=...)`` is the paper's own.
+
     Reference: Yuan et al., ICLR 2024, Algorithm 1; Hofmann et al., NIPS 2015.
 
     >>> PMSZHT(eta=0.1, law=FixedSize(3))

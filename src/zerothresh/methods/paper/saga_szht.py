@@ -20,6 +20,10 @@ class SAGASZHT:
     eta: float. Learning rate.
     batch: int, default 1 as in the paper. Number of components per step.
 
+    The library's default estimator differs from the paper's: its directions are orthonormal, which leaves less error
+    for the same calls, and all components of a round share them, so that the error of their mean is proportional to
+    the mean of their gradients. ``estimator=zt.Estimator.paper(q=...)`` is the paper's own.
+
     Reference: Yuan et al., ICLR 2024, Section 4.1; Defazio et al., NIPS 2014.
 
     >>> SAGASZHT(eta=0.1).law

@@ -51,6 +51,10 @@ class VRSZHT:
     returns the outgoing iterate of the last complete epoch, or the start if no epoch is complete; the trace has F at
     that point, so it changes once per epoch.
 
+    The library's default estimator differs from the paper's: its directions are orthonormal, which leaves less error
+    for the same calls, and all components of a round share them, so that the error of their mean is proportional to
+    the mean of their gradients. ``estimator=zt.Estimator.paper(q=...)`` is the paper's own.
+
     Reference: Yuan et al., ICLR 2024, Algorithm 2; Johnson and Zhang, NIPS 2013.
 
     >>> VRSZHT(eta=0.1, m=5)

@@ -19,8 +19,7 @@ from zerothresh.reproduce.ridge.protocol import Entry, Experiment, Panel, Protoc
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import Method
 
-# Eq. (3) to the letter: each component has random directions of its own.
-PAPER = Estimator(q=1, mu=1e-4, directions="sphere", common=False)
+PAPER = Estimator.paper(q=1)  # eq. (3) to the letter; each panel sets its q
 LAMBDA = 0.5
 
 Array = NDArray[np.float64]
