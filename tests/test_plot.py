@@ -24,6 +24,59 @@ def test_a_result_draws_value_against_izo_and_nht():
     assert left.lines[0].get_xdata()[-1] > right.lines[0].get_xdata()[-1]
 
 
+def line(axis, label):
+    """The line of a legend's label."""
+    return {found.get_label(): found for found in axis.lines}[label]
+
+
+def test_a_result_draws_the_lowest_value_so_far_beside_the_trace():
+    result = runs(zt.SZOHT(0.1), 1)[0]
+    fun = result.trace.fun
+    assert (np.diff(fun) > 0).any()  # otherwise the two lines would be the same
+    figure = result.plot(title="a run")
+    labels = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert labels == ["szoht", "best so far"]
+    for axis, column in zip(figure.axes, ("nfev", "nht"), strict=True):
+        trace, best = line(axis, "szoht"), line(axis, "best so far")
+        assert np.array_equal(trace.get_ydata(), fun)
+        assert best.get_ydata().tolist() == [fun[: step + 1].min() for step in range(fun.size)]
+        assert np.array_equal(best.get_xdata(), getattr(result.trace, column))
+        assert best.get_linewidth() < trace.get_linewidth()
+        assert best.get_drawstyle() == "steps-post"
+    without = result.plot(best=False)
+    assert [found.get_label() for found in without.axes[0].lines] == ["szoht"]
+
+
+def test_unknown_values_are_left_out_of_both_lines():
+    values = iter([3.0, np.nan, 2.0, np.inf, 2.5, np.nan, 1.0])
+    result = runs(zt.SZOHT(0.02), 1)[0]
+    trace = zt.Trace()
+    for step, value in enumerate(values, start=1):
+        trace.append(step=step, nfev=11 * step, nht=step, fun=value, support=np.array([0]))
+    result.trace = trace
+    axis = result.plot().axes[0]
+    assert line(axis, "szoht").get_ydata().tolist() == [3.0, 2.0, 2.5, 1.0]
+    assert line(axis, "best so far").get_ydata().tolist() == [3.0, 2.0, 2.0, 1.0]
+    assert line(axis, "best so far").get_xdata().tolist() == [11, 33, 55, 77]
+
+
+def test_an_empty_trace_is_refused_with_the_reason():
+    result = runs(zt.SZOHT(0.02), 1)[0]
+    result.trace = zt.Trace()
+    with pytest.raises(ValueError, match="made no step: there is nothing to draw"):
+        result.plot()
+
+
+def test_the_best_so_far_of_several_runs_is_the_mean_of_their_lowest_values():
+    results = runs(zt.SZOHT(0.1))
+    figure = zt.plot.compare(results + runs(zt.VRSZHT(0.02)), best=True)
+    drawn = line(figure.axes[0], "szoht, best so far")
+    at = drawn.get_xdata()[-1]
+    lowest = [r.trace.fun[r.trace.nfev <= at].min() for r in results]
+    assert drawn.get_ydata()[-1] == pytest.approx(np.mean(lowest))
+    assert len(figure.axes[0].lines) == 4
+
+
 def test_compare_draws_mean_and_standard_deviation_over_the_runs_of_a_method():
     results = runs(zt.SZOHT(0.02)) + runs(zt.VRSZHT(0.02))
     figure = zt.plot.compare(results)

@@ -26,6 +26,8 @@ class Plotted(Protocol):
 
 # The palette of Okabe and Ito, which colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+BEST_COLOUR = "#000000"  # of the best F so far of a single method: it runs along the trace, so it has another colour
+TRACE_WIDTH, BEST_WIDTH = 1.6, 0.8  # line widths in points: the thin line lies on the thick one and leaves it visible
 _POINTS = 400  # at which the mean of several curves is computed
 
 
@@ -36,6 +38,7 @@ def compare(
     log: bool | None = None,
     title: str = "",
     axes: Any = None,
+    best: bool = False,
 ) -> Any:
     """Draw F against #IZO and #NHT: one curve per method, with a band of one standard deviation over its runs.
 
@@ -46,12 +49,15 @@ def compare(
     log: bool, whether the y axis is logarithmic; default: if all values are positive.
     title: str, a title above the figure; default: none.
     axes: a pair of matplotlib axes to draw on; default: a new figure.
+    best: bool, default False: draw the lowest F so far as well, as a thin line.
 
     Returns the matplotlib figure. Raises ValueError if there are no results, or if one has no values of F in its trace.
+    Values of F that are not known (NaN) are left out.
     """
     grouped = _grouped(results)
     optimum = check.finite("optimum", optimum)
     log = None if log is None else check.flag("log", log)
+    best = check.flag("best", best)
     if not isinstance(title, str):
         raise ValueError(f"title must be a string, not {check.shown(title)}")
     axes = None if axes is None else _pair_of_axes(axes)
@@ -60,18 +66,27 @@ def compare(
         figure, axes = pyplot.subplots(1, 2, figsize=(9.5, 3.8), sharey=True, layout="constrained")
     else:
         figure = axes[0].figure
-    curves = [curve(runs, "nfev", optimum)[1] for runs in grouped.values()]
+    curves = [curve(runs, "nfev", optimum, best=best)[1] for runs in grouped.values()]  # the lowest that are drawn
     if log is None:
         log = min(float(mean.min()) for mean in curves) > 0
     for place, (label, runs) in enumerate(grouped.items()):
         colour = COLOURS[place % len(COLOURS)]
         for axis, column in zip(axes, ("nfev", "nht"), strict=True):
             at, mean, deviation = curve(runs, column, optimum)
-            axis.plot(at, mean, color=colour, label=label, linewidth=1.6, drawstyle="steps-post")
+            axis.plot(at, mean, color=colour, label=label, linewidth=TRACE_WIDTH, drawstyle="steps-post")
             lower = mean - deviation
             if deviation.any():
                 lower = np.where(lower > 0, lower, mean * 0.1) if log else lower
                 axis.fill_between(at, lower, mean + deviation, color=colour, alpha=0.15, linewidth=0, step="post")
+            if best:
+                alone = len(grouped) == 1
+                axis.plot(
+                    *curve(runs, column, optimum, best=True)[:2],
+                    color=BEST_COLOUR if alone else colour,
+                    label="best so far" if alone else f"{label}, best so far",
+                    linewidth=BEST_WIDTH,
+                    drawstyle="steps-post",
+                )
     if log:
         axes[0].set_yscale("log")
         axes[1].set_yscale("log")
@@ -81,14 +96,16 @@ def compare(
     for axis in axes:
         axis.grid(True, which="major", linewidth=0.4, alpha=0.5)
         axis.spines[["top", "right"]].set_visible(False)
-    if len(grouped) > 1 or title == "":
+    if len(grouped) > 1 or best or title == "":
         axes[1].legend(frameon=False, fontsize="small")
     if title:
         figure.suptitle(title)
     return figure
 
 
-def curve(runs: Sequence[Plotted], column: str, optimum: float = 0.0) -> tuple[Array, Array, Array]:
+def curve(
+    runs: Sequence[Plotted], column: str, optimum: float = 0.0, *, best: bool = False
+) -> tuple[Array, Array, Array]:
     """Return the mean and standard deviation of F - optimum over runs.
 
     Arguments
@@ -96,6 +113,7 @@ def curve(runs: Sequence[Plotted], column: str, optimum: float = 0.0) -> tuple[A
     runs: results of runs.
     column: what the curve runs along, "nfev" or "nht".
     optimum: float, default 0: what is subtracted from F.
+    best: bool, default False: take the lowest F of each run so far instead of F.
 
     Returns three arrays of one shape: where the curve is evaluated, which is where all runs have values, the means
     and the standard deviations.
@@ -105,11 +123,14 @@ def curve(runs: Sequence[Plotted], column: str, optimum: float = 0.0) -> tuple[A
     for run in runs:
         fun = run.trace.fun - optimum
         known = np.isfinite(fun)
+        if not fun.size:
+            raise ValueError("a result has an empty trace, because its run made no step: there is nothing to draw")
         if not known.any():
             raise ValueError(
                 "a result has no values of F in its trace, so that there is nothing to draw: pass monitor=F to minimize"
             )
-        histories.append((getattr(run.trace, column)[known], fun[known]))
+        fun = np.minimum.accumulate(fun[known]) if best else fun[known]
+        histories.append((getattr(run.trace, column)[known], fun))
     first = max(at[0] for at, _ in histories)
     last = min(at[-1] for at, _ in histories)
     if len(histories) == 1:

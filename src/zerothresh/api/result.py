@@ -39,11 +39,14 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     """
 
     def plot(self, **options: Any) -> Any:
-        """Draw F against #IZO and #NHT (matplotlib comes with the extra ``zerothresh[plot]``).
+        """Draw F, and the lowest F so far, against #IZO and #NHT.
+
+        Matplotlib comes with the extra ``zerothresh[plot]``. The trace has no F without a ``monitor``, except where a
+        step happens to see all components.
 
         Arguments
         ---------
-        options: passed on to `zerothresh.api.plot.compare`.
+        options: passed on to `zerothresh.plot.compare`; ``best=False`` leaves the lowest F so far out.
 
         Returns
         -------
@@ -51,7 +54,7 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
         """
         from zerothresh.api import plot
 
-        return plot.compare([self], **options)
+        return plot.compare([self], **{"best": True, **options})
 
 
 class Progress:
