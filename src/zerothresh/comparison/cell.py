@@ -7,7 +7,7 @@ import json
 import shutil
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from hashlib import blake2b
@@ -39,6 +39,8 @@ ROWS = 200  # that are kept of a trace at most, evenly spaced in #IZO: enough to
 _MOST_BYTES = 1 << 24  # that are read of a kept outcome; a larger file was not written by us
 _MOST_UNPACKED = 1 << 28  # bytes that a kept outcome may declare, so that a small file cannot fill the memory
 _FIELDS = "words"  # the array of a kept outcome that holds the fields that are no arrays, as JSON
+_ARRAYS = ("x", "trace", "records")  # the fields of an outcome that are arrays, or consist of them
+_RECORD = "record_"  # how the names of the columns of records begin in the file of a kept outcome
 
 
 @dataclass(frozen=True)
@@ -118,12 +120,32 @@ class Cell:
 
 @dataclass(frozen=True)
 class Curve:
-    """A thinned trace: columns of `Trace`, and the own-support error, which is F minus its minimum on the support."""
+    """A thinned trace, to be drawn: columns of `Trace`, and the own-support error, F minus its minimum on the support.
+
+    Nothing is measured on it: what depends on rows that are left out is in `Outcome`.
+    """
 
     nfev: Indices
     nht: Indices
     fun: Array
     own: Array
+
+
+@dataclass(frozen=True)
+class Records:
+    """The rows of the whole trace whose own-support error is lower than that of all rows before them."""
+
+    nfev: Indices
+    own: Array
+
+    def calls_to(self, level: float) -> float:
+        """Return the #IZO after which the error was at most ``level`` for the first time; infinite if never.
+
+        >>> Records(np.array([10, 30, 90]), np.array([4.0, 2.0, 0.5])).calls_to(1.0)
+        90.0
+        """
+        reached = np.flatnonzero(self.own <= level)
+        return float(self.nfev[reached[0]]) if reached.size else np.inf
 
 
 @dataclass(frozen=True)
@@ -137,8 +159,11 @@ class Outcome:
         has no F, it is the value that `minimize` returns.
     own: the own-support error at the last iterate; NaN if it is not known.
     changes: how often the support changed.
+    rises: the sum of all increases of F from one row of the whole trace to the next; NaN if F is not known.
+    lowest: the smallest F in the whole trace; infinite if F is not known.
     x: the last iterate, array of shape (d,).
-    trace: the curve of the run.
+    trace: the curve of the run, thinned.
+    records: when the own-support error was lower than ever before, in the whole trace.
     """
 
     status: str
@@ -149,8 +174,11 @@ class Outcome:
     nht: int
     nit: int
     changes: int
+    rises: float
+    lowest: float
     x: Array
     trace: Curve
+    records: Records
 
     @property
     def support(self) -> Indices:
@@ -161,7 +189,8 @@ class Outcome:
         """Write the outcome to a file, completely or not at all; it holds only numbers and text, nothing is pickled."""
         values = {key: value for key, value in asdict(self).items() if not isinstance(value, (dict, np.ndarray))}
         stream = io.BytesIO()
-        arrays = {_FIELDS: np.array(json.dumps(values)), "x": self.x, **vars(self.trace)}
+        records = {f"{_RECORD}{name}": column for name, column in vars(self.records).items()}
+        arrays = {_FIELDS: np.array(json.dumps(values)), "x": self.x, **vars(self.trace), **records}
         np.savez_compressed(stream, **arrays)
         files.write(path, stream.getvalue())
 
@@ -173,11 +202,10 @@ class Outcome:
                 if sum(entry.file_size for entry in arrays.zip.infolist()) > _MOST_UNPACKED:
                     raise ValueError("it declares more data than an outcome has")
                 stored = json.loads(str(arrays[_FIELDS]))
-                values = {
-                    field.name: stored[field.name] for field in fields(Outcome) if field.name not in ("x", "trace")
-                }
-                curve = Curve(*(arrays[name] for name in ("nfev", "nht", "fun", "own")))
-                outcome = Outcome(x=arrays["x"], trace=curve, **values)
+                values = {field.name: stored[field.name] for field in fields(Outcome) if field.name not in _ARRAYS}
+                curve = Curve(*(arrays[field.name] for field in fields(Curve)))
+                records = Records(*(arrays[f"{_RECORD}{field.name}"] for field in fields(Records)))
+                outcome = Outcome(x=arrays["x"], trace=curve, records=records, **values)
             if not outcome._is_valid():
                 raise ValueError("its parts have wrong types or shapes")
         except FileNotFoundError:
@@ -199,16 +227,23 @@ class Outcome:
 
     def _is_valid(self) -> bool:
         """Return whether all parts have the right types and shapes, which is not certain for a file."""
-        scalars = [field for field in fields(self) if field.name not in ("x", "trace")]
-        rows = [(column.dtype.kind, column.shape) for column in vars(self.trace).values()]
-        size = self.trace.nfev.shape
+        scalars = [field for field in fields(self) if field.name not in _ARRAYS]
+        rows, size = _shapes(self.trace), self.trace.nfev.shape
+        records, count = _shapes(self.records), self.records.nfev.shape
         return (
             all(type(getattr(self, field.name)).__name__ == field.type for field in scalars)
             and rows == [("i", size), ("i", size), ("f", size), ("f", size)]
-            and (self.x.dtype.kind, self.x.ndim, len(size)) == ("f", 1, 1)
+            and records == [("i", count), ("f", count)]
+            and (self.x.dtype.kind, self.x.ndim, len(size), len(count)) == ("f", 1, 1, 1)
             and all(getattr(self, name) >= 0 for name in ("nfev", "nht", "nit", "changes"))
             and bool(np.isfinite(self.x).all() and (np.diff(self.trace.nfev) >= 0).all())
+            and bool((np.diff(self.records.nfev) >= 0).all() and (np.diff(self.records.own) < 0).all())
         )
+
+
+def _shapes(columns: Curve | Records) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the kind and the shape of each column."""
+    return [(column.dtype.kind, column.shape) for column in vars(columns).values()]
 
 
 class CellFailed(RuntimeError):
@@ -292,13 +327,12 @@ def _check(result: Result) -> None:
 
 
 def outcome_of(result: Result, subject: Subject) -> Outcome:
-    """Return what is kept of a result of `minimize`."""
+    """Return what is kept of a result of `minimize`: measures of the whole trace, and a thinned curve."""
     trace = result.trace
     nfev, nht, fun = trace.nfev, trace.nht, trace.fun
+    own = _own(subject, fun, trace.support)
+    known = fun[np.isfinite(fun)]
     rows = thin(nfev)
-    supports = trace.support
-    floors: dict[bytes, float] = {}
-    own = np.array([_own(subject, fun[row], supports[row], floors) for row in rows])
     end = np.inf
     if result.success:
         last = fun[-1] if fun.size else np.nan
@@ -307,14 +341,25 @@ def outcome_of(result: Result, subject: Subject) -> Outcome:
         status=result.status.name,
         success=bool(result.success),
         end=float(end) if np.isfinite(end) else np.inf,
-        own=float(own[-1]) if rows.size and result.success else np.inf if _knows_own(subject) else np.nan,
+        own=float(own[-1]) if own.size and result.success else np.inf if _knows_own(subject) else np.nan,
         nfev=int(result.nfev),
         nht=int(result.nht),
         nit=int(result.nit),
         changes=max(0, trace.support_changes),
+        rises=float(np.maximum(np.diff(known), 0.0).sum()) if known.size else np.nan,
+        lowest=float(known.min(initial=np.inf)),
         x=result.x_last,
-        trace=Curve(nfev[rows], nht[rows], fun[rows], own),
+        trace=Curve(nfev[rows], nht[rows], fun[rows], own[rows]),
+        records=records_of(nfev, own),
     )
+
+
+def records_of(nfev: Indices, own: Array) -> Records:
+    """Return the rows whose own-support error is below that of all rows before them; unknown errors are no records."""
+    errors = np.where(np.isfinite(own), own, np.inf)
+    before = np.concatenate([[np.inf], np.minimum.accumulate(errors)[:-1]]) if errors.size else errors
+    lower = errors < before
+    return Records(nfev[lower], own[lower])
 
 
 def thin(nfev: Indices) -> Indices:
@@ -330,12 +375,16 @@ def _knows_own(subject: Subject) -> bool:
     return subject.F is not None and hasattr(subject.fun, "minimum_on")
 
 
-def _own(subject: Subject, value: float, support: Indices, floors: dict[bytes, float]) -> float:
-    """Return the own-support error; ``floors`` remembers the minima by support."""
-    if not _knows_own(subject) or subject.F is None or not np.isfinite(value):
-        return np.nan
-    name = support.tobytes()
-    if name not in floors:
-        x = subject.fun.minimum_on(support) if support.size else np.zeros(subject.fun.d)
-        floors[name] = subject.F(x)
-    return float(np.maximum(0.0, value - floors[name]))
+def _own(subject: Subject, fun: Array, supports: Sequence[Indices]) -> Array:
+    """Return the own-support error of each row; NaN where it is not known."""
+    if not _knows_own(subject) or subject.F is None:
+        return np.full(fun.size, np.nan)
+    floors: dict[bytes, float] = {}  # the minima of F by support
+    floor = np.empty(fun.size)
+    for row, support in enumerate(supports):
+        name = support.tobytes()
+        if name not in floors:
+            x = subject.fun.minimum_on(support) if support.size else np.zeros(subject.fun.d)
+            floors[name] = subject.F(x)
+        floor[row] = floors[name]
+    return np.where(np.isfinite(fun), np.maximum(0.0, fun - floor), np.nan)

@@ -33,7 +33,7 @@ from zerothresh.sampling.philox import seed_of
 Array = NDArray[np.float64]
 
 IDENTITY = "comparison.json"
-MOST_RUNS = 1_000_000  # with a curve of up to 6 kB each, about what the memory of one computer holds
+MOST_RUNS = 1_000_000  # with a curve and records of some 10 kB each, about what the memory of one computer holds
 
 
 @dataclass(frozen=True)

@@ -61,14 +61,12 @@ def dress(axis: Any, counter: str, label: str) -> None:
 
 
 def claim_figure(verdict: Verdict) -> Drawn:
-    """Draw every case of a claim with its interval, by group, coloured by what the case says."""
-    groups = grouped(verdict.cases)
-    marks = [
-        (group, [(case.estimate, ANSWER_COLOURS[case.says]) for case in cases])
-        for group, cases in reversed(groups.items())
-    ]
+    """Draw every case of a claim with its name and interval, group by group, coloured by what the case says."""
+    cases = [case for members in grouped(verdict.cases).values() for case in members]
+    marks = [(case.where, [(case.estimate, ANSWER_COLOURS[case.says])]) for case in reversed(cases)]
     log = verdict.bar > 0
-    figure = forest_plot(marks, "median ratio or share" if log else "mean difference", log=log, bar=verdict.bar)
+    label = verdict.strength.format("x") or ("ratio x" if log else "difference x")
+    figure = forest_plot(marks, f"x in “{label}”, with its 95 % interval", log=log, bar=verdict.bar)
     alt = f"The cases of “{verdict.claim}”: {verdict.tally}. {verdict.evidence}"
     caption = (
         f"{verdict.measure}. Each point is one case with its 95 % interval: green says yes, red says no, grey is "

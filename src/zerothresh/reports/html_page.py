@@ -95,8 +95,9 @@ def _verdict(verdict: Verdict, figure: Drawn) -> str:
     return (
         f'<div class="verdict {_SIGNS[verdict.outcome]}"><p><strong>{_escaped(verdict.claim)}</strong> '
         f'<span class="outcome">{_escaped(verdict.outcome)}</span></p>'
+        f"<p>{_escaped(verdict.sentence)}</p>"
         f'<p class="soft">{_escaped(verdict.source)} · {_escaped(verdict.tally)}</p>'
-        f"<p>{_escaped(verdict.evidence)}</p>"
+        f'<p class="soft">{_escaped(verdict.evidence)}</p>'
         f"<details><summary>All cases</summary>{_figure(figure)}</details></div>"
     )
 

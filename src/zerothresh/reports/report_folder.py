@@ -78,7 +78,14 @@ def save(
         "versions": versions(),
         **details,
         "verdicts": [
-            {"claim": v.claim, "source": v.source, "verdict": v.outcome, "cases": v.tally, "evidence": v.evidence}
+            {
+                "claim": v.claim,
+                "source": v.source,
+                "verdict": v.outcome,
+                "sentence": v.sentence,
+                "cases": v.tally,
+                "evidence": v.evidence,
+            }
             for v in verdicts
         ],
         "files": sorted([*contents, MANIFEST, IDENTITY]),

@@ -58,14 +58,14 @@ class ReportTable:
 
 def verdict_table(verdicts: Sequence[Verdict]) -> ReportTable:
     """Return a table with one row per verdict."""
-    rows = [[v.claim, v.source, v.outcome, v.tally] for v in verdicts]
+    rows = [[v.claim, v.source, v.outcome, v.sentence] for v in verdicts]
     counts = [[sum(case.says is answer for case in v.cases) for answer in (True, False, None)] for v in verdicts]
     data = [
-        [v.claim, v.source, v.outcome, *count, v.evidence, f"claim-{v.name}"]
+        [v.claim, v.source, v.outcome, v.sentence, *count, v.evidence, f"claim-{v.name}"]
         for v, count in zip(verdicts, counts, strict=True)
     ]
-    header = ("claim", "source", "verdict", "yes", "no", "unclear", "evidence", "figure")
-    return ReportTable("verdicts", "Verdicts", ("claim", "source", "verdict", "cases"), rows, header, data)
+    header = ("claim", "source", "verdict", "sentence", "yes", "no", "unclear", "evidence", "figure")
+    return ReportTable("verdicts", "Verdicts", ("claim", "source", "verdict", "in one sentence"), rows, header, data)
 
 
 def case_table(verdicts: Sequence[Verdict]) -> ReportTable:

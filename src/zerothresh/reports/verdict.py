@@ -16,7 +16,11 @@ from zerothresh.comparison.summary import Estimate
 
 HOLDS, DEPENDS, FAILS, UNDECIDED = "holds", "depends", "does not hold", "undecided"
 CLEAR = 0.5  # the share of all cases that must be clear; with fewer, a claim is undecided
-MOST = 0.9  # the share of the clear cases that must agree for a claim to hold, or not to hold
+AGREE = 0.9  # the share of the clear cases that must agree for a claim about all cases to hold, or not to hold
+MAJORITY = 0.5  # the share of the clear cases above which a claim about most cases holds
+
+# What a claim says of its cases. A claim about some cases is examined setting by setting: one where it holds is enough.
+ALL, MOST, SOME = "all", "most", "some"
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,12 @@ class Case:
     estimate: Estimate
     says: bool | None
     group: str = ""  # the evidence summarises the cases of a group together
+    setting: str = ""  # the sentence summarises the cases of a setting together; if it is empty, those of a group
+
+    @property
+    def place(self) -> str:
+        """The setting, or else the group."""
+        return self.setting or self.group
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,7 @@ class Verdict:
     measure: str  # what the estimates measure
     cases: tuple[Case, ...]
     bar: float  # the value that the estimates are compared with
+    strength: str = ""  # says what an estimate means, with {} in the place of the number
 
     @property
     def tally(self) -> str:
@@ -53,36 +64,76 @@ class Verdict:
         summaries = [_summary(group, members) for group, members in grouped(self.cases).items()]
         return f"{self.measure}: {'; '.join(summaries)}."
 
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence: in which settings the claim holds and in which not, and how strongly."""
+        places: dict[str, list[str]] = {}
+        for place, cases in grouped(self.cases, by="place").items():
+            places.setdefault(combined(cases), []).append(f"{place} ({self._counted(cases)})")
+        words = {HOLDS: "holds for", DEPENDS: "depends on the case for", FAILS: "does not hold for"}
+        words |= {UNDECIDED: "is undecided for"}
+        parts = [f"{words[outcome]} {_listed(places[outcome])}" for outcome in words if outcome in places]
+        return f"It {'; it '.join(parts)}."
+
+    def _counted(self, cases: Sequence[Case]) -> str:
+        """Return how many cases of a setting say yes and no, and the median of their estimates in words."""
+        yes, no = (sum(case.says is answer for case in cases) for answer in (True, False))
+        count = f"{yes} of {len(cases)}" if yes + no == len(cases) else f"{yes} yes, {no} no of {len(cases)}"
+        values = [case.estimate.value for case in cases if not np.isnan(case.estimate.value)]
+        if not self.strength or not values:
+            return count
+        return f"{count}; {self.strength.format(_short(_middle(values)))}"
+
 
 def clear(estimate: Estimate, at: float = 1.0) -> bool | None:
     """Return whether an estimate is above ``at``, or None if its interval contains that value."""
     return True if estimate.low > at else False if estimate.high < at else None
 
 
-def combined(cases: Sequence[Case]) -> str:
+def combined(cases: Sequence[Case], about: str = ALL) -> str:
     """Return the outcome of a claim from its cases.
 
-    A claim is undecided if fewer than half of its cases are clear. Otherwise it holds if at least nine
-    tenths of the clear cases say yes, does not hold if as many say no, and depends in between.
+    A claim is undecided if fewer than half of its cases are clear. A claim about all cases holds if at least nine
+    tenths of the clear ones say yes, does not hold if as many say no, and depends in between. A claim about most
+    cases holds if more than half of the clear ones say yes, and does not hold otherwise. A claim about some cases
+    holds if it holds in one setting, and does not hold if it does not hold in any.
 
     >>> one = Estimate(2.0, 1.5, 3.0)
     >>> combined([Case("", one, True)] * 3 + [Case("", one, None)])
     'holds'
+    >>> combined([Case("", one, True)] * 2 + [Case("", one, False)], MOST)
+    'holds'
     """
+    if about == SOME:
+        outcomes = {combined(members) for members in grouped(cases, by="place").values()}
+        return next((outcome for outcome in (HOLDS, DEPENDS, UNDECIDED) if outcome in outcomes), FAILS)
     answers = [case.says for case in cases if case.says is not None]
-    if len(answers) < CLEAR * len(cases):
+    if not answers or len(answers) < CLEAR * len(cases):
         return UNDECIDED
-    if answers.count(True) >= MOST * len(answers):
+    if about == MOST:
+        return HOLDS if answers.count(True) > MAJORITY * len(answers) else FAILS
+    if answers.count(True) >= AGREE * len(answers):
         return HOLDS
-    return FAILS if answers.count(False) >= MOST * len(answers) else DEPENDS
+    return FAILS if answers.count(False) >= AGREE * len(answers) else DEPENDS
 
 
-def grouped(cases: Iterable[Case]) -> dict[str, list[Case]]:
-    """Return the cases by group, in the order of their first occurrence."""
+def grouped(cases: Iterable[Case], by: str = "group") -> dict[str, list[Case]]:
+    """Return the cases by group (or by place), in the order of their first occurrence."""
     groups: dict[str, list[Case]] = {}
     for case in cases:
-        groups.setdefault(case.group, []).append(case)
+        groups.setdefault(getattr(case, by), []).append(case)
     return groups
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Join parts by commas and an "and"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _middle(values: Sequence[float]) -> float:
+    """Return the median; values may be infinite."""
+    with np.errstate(invalid="ignore"):
+        return float(np.median(values))
 
 
 def _summary(group: str, cases: Sequence[Case]) -> str:
@@ -92,7 +143,7 @@ def _summary(group: str, cases: Sequence[Case]) -> str:
         return f"{group}: not reached"
     spread = "" if len(values) == 1 else f" ({_short(min(values))} to {_short(max(values))})"
     yes, no = sum(case.says is True for case in cases), sum(case.says is False for case in cases)
-    return f"{group}: {_short(float(np.median(values)))}{spread}, {yes} yes and {no} no of {len(cases)}"
+    return f"{group}: {_short(_middle(values))}{spread}, {yes} yes and {no} no of {len(cases)}"
 
 
 def _short(number: float) -> str:
@@ -101,15 +152,28 @@ def _short(number: float) -> str:
 
 
 def verdict_of(
-    name: str, claim: str, source: str, measure: str, cases: list[Case], bar: float = 1.0, *, split: bool = False
+    name: str,
+    claim: str,
+    source: str,
+    measure: str,
+    cases: list[Case],
+    bar: float = 1.0,
+    *,
+    about: str = ALL,
+    strength: str = "",
+    split: bool = False,
 ) -> Verdict | None:
     """Return the verdict on a claim, or None if there are no cases.
 
-    With ``split``, the outcome is "depends" as soon as the claim holds in one group and does not hold in
-    another, whatever all cases together say.
+    Arguments
+    ---------
+    name, claim, source, measure, cases, bar, strength: as in `Verdict`.
+    about: what the claim says of its cases: all, most or some.
+    split: whether the outcome is "depends" as soon as the claim holds in one group and does not hold in another,
+        whatever all cases together say.
     """
     if not cases:
         return None
     outcomes = {combined(members) for members in grouped(cases).values()} if split else set()
-    outcome = DEPENDS if {HOLDS, FAILS} <= outcomes else combined(cases)
-    return Verdict(name, claim, source, outcome, measure, tuple(cases), bar)
+    outcome = DEPENDS if {HOLDS, FAILS} <= outcomes else combined(cases, about)
+    return Verdict(name, claim, source, outcome, measure, tuple(cases), bar, strength)

@@ -27,11 +27,13 @@ class GridDisplay:
         self.experiment = experiment
         self.total, self.count = experiment.runs, 0
         self.ran, self.spent, self.last = 0, 0.0, time.monotonic()
+        self.calls = sum(experiment.runs_of(race) * experiment.budget_of(race) for race in experiment.races)
+        self.called, self.timed = 0, 0  # the calls of all runs that are done, and of those of this session
         self.shown = self.last
         self.wanted: dict[str, int] = {}
         self.choose: dict[str, set[Place]] = {}  # the runs that choose the learning rate, by entry
         for race in experiment.races:
-            name = f"{race.entry.panel} {race.entry.name}"
+            name = experiment.label_of(race)
             self.choose.setdefault(name, set(race.protocol.choose))
             self.wanted[name] = self.wanted.get(name, 0) + experiment.runs_of(race)
         self.done_by: dict[str, int] = dict.fromkeys(self.wanted, 0)
@@ -53,10 +55,10 @@ class GridDisplay:
 
     def done(self, cell: Cell, outcome: Outcome, ran: bool = True) -> None:
         """Count a run that is done; a run of an earlier session does not enter the estimate of the time left."""
-        self.count += 1
+        self.count, self.called = self.count + 1, self.called + cell.budget
         now = time.monotonic()
         if ran:
-            self.ran, self.spent = self.ran + 1, self.spent + now - self.last
+            self.ran, self.spent, self.timed = self.ran + 1, self.spent + now - self.last, self.timed + cell.budget
         self.last = now
         self.done_by[cell.label] += 1
         if (cell.subject, cell.seed) in self.choose[cell.label]:
@@ -76,7 +78,7 @@ class GridDisplay:
         """Return the estimated time left, or nothing while it is not known."""
         if self.ran < _ENOUGH_RUNS or self.count == self.total:
             return ""
-        seconds = self.spent / self.ran * (self.total - self.count)
+        seconds = self.spent / self.timed * (self.calls - self.called)
         return f", about {seconds / 60:.0f} min left" if seconds > 90 else f", about {seconds:.0f} s left"
 
     def _field(self, name: str) -> str:

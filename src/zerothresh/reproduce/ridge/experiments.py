@@ -15,7 +15,7 @@ from zerothresh.methods import FGZOHT, LSVRGSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT
 from zerothresh.methods.registry import available, make
 from zerothresh.problems import Ridge, ridge
 from zerothresh.problems.ridge_regression import standardise
-from zerothresh.reproduce.ridge.protocol import Entry, Experiment, Panel, Protocol, Race
+from zerothresh.reproduce.ridge.protocol import LOWEST_OWN, Entry, Experiment, Panel, Protocol, Race
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import Method
 
@@ -41,8 +41,12 @@ RANDOM: dict[str, Maker] = {  # methods whose epochs may return a random iterate
     "SARAH-SZHT": lambda eta, m: SARAHSZHT(eta, m=m, output="random"),
 }
 PAPER_NAME, FRESH_NAME = "paper", "fresh"
+_APART = "independent directions"  # in the two estimates of a difference
 FIGURED = Panel(3, 200)  # the panel in the figure of Section 5
 SWITCHED = Panel(3, 50)  # where the open choices are tried, because few directions show them best
+LADDER = (-1, 0, 1)  # the budgets of a ladder: the paper's times 10 to these powers
+_LADDER_RUNS = (3, 12)  # that choose and judge each step of a ladder; the longest ones take ten times the paper's
+_SMALLER = (0.001, 0.0005)  # learning rates below the paper's grid, which ten times its budget leaves time for
 
 
 def _entry(label: str, maker: Maker, panel: Panel, m: int, estimator: Estimator = PAPER, switch: str = "") -> Entry:
@@ -62,7 +66,7 @@ def _switched(panel: Panel, m: int, labels: Sequence[str]) -> Iterator[Entry]:
         maker = FIGURE[label]
         if label in RANDOM:
             apart = replace(PAPER, shared=False)
-            yield _entry(label, maker, panel, m, apart, switch="independent directions")
+            yield _entry(label, maker, panel, m, apart, switch=_APART)
             yield _entry(label, RANDOM[label], panel, m, switch="random outgoing iterate")
         yield _entry(label, maker, panel, m, replace(PAPER, difference="central"), switch="central differences")
         if label != "SZOHT":
@@ -78,12 +82,21 @@ def _swept(k: int, d: int, m: int, labels: Sequence[str]) -> Iterator[Entry]:
         yield _entry(label, FIGURE[label], Panel(k, d), m, block, switch="orthonormal block")
 
 
+def _ladder(protocol: Protocol, entries: Sequence[Entry], etas: tuple[float, ...]) -> Iterator[Race]:
+    """Yield the races of entries with budgets a decade apart, with a learning rate of its own for each budget."""
+    short = Protocol(protocol.name, protocol.choose[: _LADDER_RUNS[0]], protocol.judge[: _LADDER_RUNS[1]])
+    for entry in entries:
+        for decades in LADDER:
+            yield Race(short, entry, decades, etas, LOWEST_OWN)
+
+
 def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
     """Return the experiment on synthetic data: n = 10 components, d = 5 coordinates."""
     n, d, m = 10, 5, 10
     panels = (FIGURED,) if quick else tuple(Panel(k, q) for k, q in product((2, 3, 4), (50, 100, 200)))
     choosing, judging = (4, 12) if quick else (10, 30)
     few = (4, 12)
+    etas = (0.005, 0.01, 0.05, 0.1, 0.5)
     check.count("seed", seed, low=0)
     one = f"draw {seed}"
     problems = {one: ridge(n=n, d=d, lam=LAMBDA, seed=seed)}
@@ -104,6 +117,9 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
     else:
         races += [Race(fresh, entry) for entry in _switched(SWITCHED, m, list(FIGURE))]
         races += [Race(small, entry) for entry in _swept(3, d, m, ["FGZOHT", "SZOHT", "VR-SZHT", "SARAH-SZHT"])]
+        places = [("VR-SZHT", 1), *product(("FGZOHT", "SZOHT", "VR-SZHT", "SARAH-SZHT"), (d, 50))]
+        climbed = [_entry(label, FIGURE[label], Panel(3, q), m) for label, q in places]
+        races += _ladder(small, climbed, (*_SMALLER, *etas))
     swept = (
         ""
         if quick
@@ -117,9 +133,9 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
         f"With more care: η is chosen on {choosing} other draws of the problem and judged on {judging} fresh ones, "
         f"with one run per draw and the same draws for all methods.{swept}",
         f"The switches are tried at {FIGURED if quick else SWITCHED}.",
+        *([] if quick else [_about_ladders(", ".join(f"{eta:g}" for eta in (*_SMALLER, *etas)))]),
     )
     title = "Synthetic ridge regression"
-    etas = (0.005, 0.01, 0.05, 0.1, 0.5)
     return Experiment("ridge", title, description, etas, 80_000, panels, problems, tuple(races), seed, quick, 80_000)
 
 
@@ -145,7 +161,7 @@ def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: 
         if label not in RANDOM:
             continue
         for panel in panels:
-            races.append(Race(both, _entry(label, maker, panel, m, apart, "independent directions")))
+            races.append(Race(both, _entry(label, maker, panel, m, apart, _APART)))
         races.append(Race(both, _entry(label, RANDOM[label], first, m, switch="random outgoing iterate")))
         if not quick:
             races.append(Race(both, _entry(label, maker, full, m)))
@@ -154,6 +170,10 @@ def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: 
             races.append(Race(both, _entry(label, maker, first, m, central, "central differences")))
             races.append(Race(both, _entry(label, maker, first, m, replace(PAPER, common=True), "one block per round")))
     if not quick:
+        climbed = [_entry(label, FIGURE[label], panel, m) for label in RANDOM for panel in panels[:2]]
+        climbed += [_entry("SARAH-SZHT", FIGURE["SARAH-SZHT"], p, m, apart, _APART) for p in panels[:2]]
+        climbed.append(_entry("VR-SZHT", FIGURE["VR-SZHT"], panels[2], m))
+        races += _ladder(both, climbed, etas)
         for label, maker in FIGURE.items():
             races.append(Race(scaled, _entry(label, maker, first, m, switch="y standardised")))
     description = (
@@ -162,8 +182,18 @@ def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: 
         f"As in the paper: {choosing} runs, which also choose η{' (the paper has 5)' if quick else ''}.",
         f"With more care: the chosen η is judged by {judging} fresh runs on the same data.",
         f"The switches are tried at {first}, and independent directions in all panels.",
+        *([] if quick else [_about_ladders("the whole grid")]),
     )
     return Experiment(name, title, description, etas, 100_000, panels, problems, tuple(races), seed, quick, 100_000)
+
+
+def _about_ladders(etas: str) -> str:
+    """Return the paragraph on the budgets that are a decade apart."""
+    return (
+        f"Whether an error goes on falling is examined with a tenth, once and ten times the paper's budget, and for "
+        f"each of them with the η (of {etas}) that has the lowest own-support error over {_LADDER_RUNS[0]} runs; "
+        f"{_LADDER_RUNS[1]} fresh runs judge it."
+    )
 
 
 def bodyfat(*, quick: bool = False, seed: int = 0) -> Experiment:

@@ -64,12 +64,29 @@ class Protocol:
     judge: tuple[Place, ...]
 
 
+# What the best learning rate is best at, over the runs that choose it.
+LOWEST_MEAN = "the lowest mean of F at the end"  # the paper's rule
+LOWEST_OWN = "the lowest median of the own-support error at the end"  # where the question is whether some eta converges
+
+
 @dataclass(frozen=True)
 class Race:
-    """An entry under a protocol."""
+    """An entry under a protocol.
+
+    Attributes
+    ----------
+    protocol: which runs choose the learning rate and which judge it.
+    entry: what is run.
+    decades: the budget is the experiment's times 10 to this power.
+    etas: the learning rates that are tried; None for the experiment's.
+    rule: what the best learning rate is best at.
+    """
 
     protocol: Protocol
     entry: Entry
+    decades: int = 0
+    etas: tuple[float, ...] | None = None
+    rule: str = LOWEST_MEAN
 
 
 @dataclass(frozen=True)
@@ -84,7 +101,8 @@ class Experiment:
     budget: the largest number of calls (#IZO) per run.
     panels: the panels of the paper's figures.
     problems: the problems by key.
-    races: the entries, each with its protocol.
+    races: the entries, each with its protocol. The races of a ladder are those with an entry whose budgets are
+        decades apart, and show whether its error goes on falling.
     seed: where all problems and runs come from.
     quick: whether it is a shortened version of the paper's experiment.
     paper_budget: the paper's own budget.
@@ -117,13 +135,24 @@ class Experiment:
         """The number of runs of the whole experiment."""
         return sum(self.runs_of(race) for race in self.races)
 
-    def etas_of(self, entry: Entry) -> tuple[float, ...]:
-        """Return the learning rates that are tried for an entry; NaN stands for none."""
-        return self.etas if entry.tuned else (float("nan"),)
+    def etas_of(self, race: Race) -> tuple[float, ...]:
+        """Return the learning rates that are tried in a race; NaN stands for none."""
+        if not race.entry.tuned:
+            return (float("nan"),)
+        return self.etas if race.etas is None else race.etas
+
+    def budget_of(self, race: Race) -> int:
+        """Return the budget of each run of a race."""
+        return round(self.budget * 10.0**race.decades)
+
+    def label_of(self, race: Race) -> str:
+        """Return the name of a race in the display and in files; the same name means the same runs."""
+        length = f", {self.budget_of(race):,} calls" if race.decades else ""
+        return f"{race.entry.panel} {race.entry.name}{length}"
 
     def runs_of(self, race: Race) -> int:
         """Return the number of runs of one race."""
-        return len(race.protocol.choose) * len(self.etas_of(race.entry)) + len(race.protocol.judge)
+        return len(race.protocol.choose) * len(self.etas_of(race)) + len(race.protocol.judge)
 
     def with_budget(self, budget: int) -> Experiment:
         """Return the same experiment with another budget."""

@@ -15,7 +15,7 @@ from zerothresh.reports.figures import claim_figure
 from zerothresh.reports.html_page import Section, render_page
 from zerothresh.reports.report_folder import MANIFEST, files_of, save, versions_line
 from zerothresh.reports.tables import case_table, verdict_table
-from zerothresh.reports.verdict import CLEAR, MOST, Verdict
+from zerothresh.reports.verdict import AGREE, CLEAR, Verdict
 from zerothresh.reproduce.ridge.claims import verdicts_on
 from zerothresh.reproduce.ridge.experiments import PAPER_NAME
 from zerothresh.reproduce.ridge.protocol import Experiment
@@ -98,6 +98,9 @@ def _described(study: Study) -> dict[str, Any]:
                 "method": result.race.entry.label,
                 "panel": str(result.race.entry.panel),
                 "switch": result.race.entry.switch,
+                "budget": experiment.budget_of(result.race),
+                "etas": list(experiment.etas_of(result.race)) if result.race.entry.tuned else [],
+                "rule": result.race.rule,
                 "estimator": asdict(result.race.entry.estimator),
                 "chosen": repr(result.race.entry.make(result.eta)),
                 "choose": [list(place) for place in result.race.protocol.choose],
@@ -113,7 +116,7 @@ def _traces(study: Study) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["runs", "k", "q", "method", "switch", "eta", "problem", "seed", "nfev", "nht", "F", "own"])
-    for result in study.results:
+    for result in study.compared():
         entry, protocol = result.race.entry, result.race.protocol
         if entry.switch or protocol.name != PAPER_NAME:
             continue
@@ -146,9 +149,10 @@ def _lead(studies: Sequence[Study]) -> list[str]:
         "The verdicts are computed from fresh runs. In each case two quantities are compared, run by run where the "
         "runs share problem and seed. A case says yes or no if its 95 % interval excludes the value that separates "
         "the two; otherwise it is unclear. A claim is undecided if fewer "
-        f"than {CLEAR:.0%} of its cases are clear. Otherwise it holds if at least {MOST:.0%} of the clear cases say "
+        f"than {CLEAR:.0%} of its cases are clear. Otherwise it holds if at least {AGREE:.0%} of the clear cases say "
         "yes, and does not hold if as many say no. In between, or if it holds in one setting and not in another, it "
-        "depends; the evidence names the settings.",
+        "depends; the sentence below it names the settings. If the paper says “often”, more than half of the clear "
+        "cases are enough; if it says “some”, one method is.",
     ]
 
 
@@ -175,6 +179,7 @@ def _notes(studies: Sequence[Study]) -> list[str]:
         f"none. Intervals of means are the wider of Student's interval and of {RESAMPLES:,} bootstrap resamples. "
         "Intervals of shares are Wilson's. They hold for each case alone: of a hundred clear cases, a few may be clear "
         "by chance.",
-        f"Traces hold at most {ROWS} rows per run, evenly spaced in #IZO. The folder “cells” holds the outcome and the "
-        "curve of each run; the tables of runs name the files.",
+        f"The curves hold at most {ROWS} rows per run, evenly spaced in #IZO. All numbers in tables and verdicts come "
+        "from whole runs, not from these curves. The folder “cells” holds the outcome and the curve of each run; the "
+        "tables of runs name the files.",
     ]

@@ -10,10 +10,12 @@ from zerothresh.reports.tables import ReportTable, interval, short, with_deviati
 from zerothresh.reproduce.ridge.claims import paired
 from zerothresh.reproduce.ridge.study import RaceResult, Study, cell_of
 
+_ESTIMATE = ("own", "low", "high")  # the columns of an own-support error with its interval
+
 
 def tables(study: Study) -> list[ReportTable]:
     """Return all tables of a study that have rows."""
-    built = [as_in_the_paper(study), with_fresh_runs(study), switches(study), grid(study), runs(study)]
+    built = [as_in_the_paper(study), with_fresh_runs(study), switches(study), ladders(study), grid(study), runs(study)]
     return [table for table in built if table.data]
 
 
@@ -108,7 +110,7 @@ def with_fresh_runs(study: Study) -> ReportTable:
 def switches(study: Study) -> ReportTable:
     """Return the table of the open choices, one at a time, each against the same entry without the switch."""
     rows, data = [], []
-    for result in study.results:
+    for result in study.compared():
         entry = result.race.entry
         few_directions = not entry.switch and entry.panel not in study.experiment.panels
         if not result.judged or not (entry.switch or few_directions):
@@ -146,29 +148,59 @@ def switches(study: Study) -> ReportTable:
     )
 
 
+def ladders(study: Study) -> ReportTable:
+    """Return the table of the entries that were run with budgets a decade apart."""
+    rows, data = [], []
+    for entry, steps in study.ladders().items():
+        for result in steps:
+            measures, budget = result.measures(fresh=True), study.experiment.budget_of(result.race)
+            own = median(measures.relative)
+            rows.append([str(entry.panel), entry.name, f"{budget:,}", _rate(result.eta), interval(own)])
+            etas, lowest = study.experiment.etas_of(result.race), min(study.experiment.etas_of(result.race))
+            head = [entry.panel.k, entry.panel.q, entry.label, entry.switch, budget, result.eta, result.eta == lowest]
+            diverged = int(measures.diverged.sum())
+            data.append([*head, len(etas), own.value, own.low, own.high, diverged, len(measures.runs)])
+    return ReportTable(
+        f"{study.experiment.name}-ladders",
+        "Budgets a decade apart: does the error go on falling?",
+        ("panel", "method", "#IZO", "η", "median own-support error / (F(0) - F*)"),
+        rows,
+        (
+            *("k", "q", "method", "switch", "budget", "eta", "eta_is_the_smallest", "etas"),
+            *_ESTIMATE,
+            "diverged",
+            "runs",
+        ),
+        data,
+        "For each budget, η has the lowest median of the own-support error over the runs that choose it: the question "
+        "is whether some η converges. Medians with 95 % intervals over fresh runs.",
+    )
+
+
 def runs(study: Study) -> ReportTable:
     """Return the table of all fresh runs behind the verdicts, with the files that hold their curves; CSV only."""
     data = []
     for result in study.results:
         entry, protocol = result.race.entry, result.race.protocol
         for (problem, seed), run in zip(protocol.judge, result.judged, strict=True):
-            cell = cell_of(study.experiment, entry, result.eta, (problem, seed))
-            head = [entry.panel.k, entry.panel.q, entry.label, entry.switch, result.eta, problem, seed]
-            numbers = [run.end, run.own, study.optimum(problem, entry.panel.k)[1], run.status, run.nfev, run.nht]
+            cell = cell_of(study.experiment, result.race, result.eta, (problem, seed))
+            head = [entry.panel.k, entry.panel.q, entry.label, entry.switch, cell.budget, result.race.rule, result.eta]
+            numbers = [run.end, run.own, study.optimum(problem, entry.panel.k)[1], run.rises, run.status]
             file = cell.name(Subject.of(study.experiment.problems[problem]))
-            data.append([*head, *numbers, " ".join(map(str, run.support)), f"cells/{file}.npz"])
-    settings = ("k", "q", "method", "switch", "eta", "problem", "seed")
-    columns = (*settings, "F", "own", "F_best", "status", "nfev", "nht", "support", "file")
+            support = " ".join(map(str, run.support))
+            data.append([*head, problem, seed, *numbers, run.nfev, run.nht, support, f"cells/{file}.npz"])
+    settings = ("k", "q", "method", "switch", "budget", "rule", "eta", "problem", "seed")
+    columns = (*settings, "F", "own", "F_best", "rises", "status", "nfev", "nht", "support", "file")
     return ReportTable(f"{study.experiment.name}-runs", "All fresh runs", (), [], columns, data)
 
 
 def grid(study: Study) -> ReportTable:
     """Return the table of the search for the learning rates."""
     rows, data = [], []
-    for result in study.results:
+    for result in study.compared():
         entry, protocol = result.race.entry, result.race.protocol
         means = []
-        for eta, candidate in zip(study.experiment.etas_of(entry), result.candidates, strict=True):
+        for eta, candidate in zip(study.experiment.etas_of(result.race), result.candidates, strict=True):
             means.append(("* " if eta == result.eta else "") + short(candidate.mean))
             for (problem, seed), run in zip(protocol.choose, candidate.runs, strict=True):
                 head = [protocol.name, entry.panel.k, entry.panel.q, entry.label, entry.switch, eta]

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from zerothresh.comparison.cell import Cell, Outcome, Subject, check_cell
 from zerothresh.comparison.comparing import Candidate, best_of
 from zerothresh.comparison.work import Done, run_cells
-from zerothresh.reproduce.ridge.protocol import Entry, Experiment, Panel, Place, Race
+from zerothresh.reproduce.ridge.protocol import (
+    LOWEST_MEAN,
+    LOWEST_OWN,
+    Entry,
+    Experiment,
+    Panel,
+    Place,
+    Race,
+)
 
 Array = NDArray[np.float64]
 
@@ -42,13 +50,20 @@ class RaceResult:
     @property
     def chosen(self) -> tuple[Outcome, ...]:
         """The runs of the chosen learning rate among those that chose it."""
-        return best_of(self.candidates).runs
+        return best_by(self.race.rule, self.candidates).runs
 
     def measures(self, fresh: bool) -> Measures:
         """Return the measures of the fresh runs, or of those that chose the learning rate."""
         protocol = self.race.protocol
         places, runs = (protocol.judge, self.judged) if fresh else (protocol.choose, self.chosen)
         return Measures(self.study, self.race.entry.panel, places, runs)
+
+
+def best_by(rule: str, candidates: Sequence[Candidate]) -> Candidate:
+    """Return the best candidate by a rule of `Race`; the first one if several are equal."""
+    if rule == LOWEST_MEAN:
+        return best_of(candidates)
+    return min(candidates, key=lambda candidate: float(np.median([run.own for run in candidate.runs])))
 
 
 @dataclass(frozen=True)
@@ -108,17 +123,13 @@ class Measures:
 
     @cached_property
     def rises(self) -> Array:
-        """The sum of all increases of F along the curve, as a share of F(0) - F*."""
-        sums = [np.maximum(np.diff(run.trace.fun), 0.0).sum() for run in self.runs]
-        return np.where(self.diverged, np.inf, np.array(sums) / self.start)
+        """The sum of all increases of F from step to step, over the whole run, as a share of F(0) - F*."""
+        return np.where(self.diverged, np.inf, np.array([run.rises for run in self.runs]) / self.start)
 
     def calls_to(self, level: float) -> Array:
         """Return the #IZO of each run to an own-support error of at most ``level`` (F(0) - F*); infinite if never."""
-        calls = []
-        for run, start in zip(self.runs, self.start, strict=True):
-            reached = np.flatnonzero(run.trace.own <= level * start)
-            calls.append(float(run.trace.nfev[reached[0]]) if reached.size else np.inf)
-        return np.array(calls)
+        pairs = zip(self.runs, self.start, strict=True)
+        return np.array([run.records.calls_to(level * start) for run, start in pairs])
 
     def on_best_support(self, place: int) -> Array:
         """Return 1 for each row of a run's trace whose support is the best one, else 0.
@@ -151,11 +162,23 @@ class Study:
 
     def find(self, label: str, panel: Panel, *, switch: str = "", fresh: bool = True) -> RaceResult | None:
         """Return the first result of an entry, with fresh runs if ``fresh`` is true; None if there is none."""
-        for result in self.results:
+        for result in self.compared():
             entry = result.race.entry
             if (entry.label, entry.panel, entry.switch) == (label, panel, switch) and bool(result.judged) >= fresh:
                 return result
         return None
+
+    def compared(self) -> list[RaceResult]:
+        """Return the results with the experiment's own budget and the paper's rule: all that are not of a ladder."""
+        return [result for result in self.results if result.race.rule == LOWEST_MEAN]
+
+    def ladders(self) -> dict[Entry, list[RaceResult]]:
+        """Return the results of each ladder by its entry, the smallest budget first."""
+        found: dict[Entry, list[RaceResult]] = {}
+        for result in self.results:
+            if result.race.rule == LOWEST_OWN:
+                found.setdefault(result.race.entry, []).append(result)
+        return {entry: sorted(steps, key=lambda result: result.race.decades) for entry, steps in found.items()}
 
     def measures(self, label: str, panel: Panel, *, switch: str = "", fresh: bool = True) -> Measures | None:
         """Return the measures of an entry, as `find` finds it."""
@@ -167,19 +190,19 @@ class Study:
         return list(dict.fromkeys(result.race.entry.label for result in self.results if not result.race.entry.switch))
 
 
-def cell_of(experiment: Experiment, entry: Entry, eta: float, place: Place) -> Cell:
-    """Return the run of an entry with a learning rate, on a problem and with a seed."""
-    problem, seed = place
-    label = f"{entry.panel} {entry.name}"
-    return Cell(label, entry.make(eta), entry.estimator, entry.panel.k, experiment.budget, problem, seed)
+def cell_of(experiment: Experiment, race: Race, eta: float, place: Place) -> Cell:
+    """Return the run of a race with a learning rate, on a problem and with a seed."""
+    (problem, seed), entry = place, race.entry
+    label, budget = experiment.label_of(race), experiment.budget_of(race)
+    return Cell(label, entry.make(eta), entry.estimator, entry.panel.k, budget, problem, seed)
 
 
 def check_runs(experiment: Experiment) -> None:
     """Refuse an experiment of which a run could not begin, such as one with a budget that is too small."""
     subjects = {name: Subject.of(problem) for name, problem in experiment.problems.items()}
     for race in experiment.races:
-        for eta in experiment.etas_of(race.entry):
-            first = cell_of(experiment, race.entry, eta, race.protocol.choose[0])
+        for eta in experiment.etas_of(race):
+            first = cell_of(experiment, race, eta, race.protocol.choose[0])
             check_cell(subjects[first.subject], first)
 
 
@@ -189,31 +212,38 @@ def run(experiment: Experiment, *, jobs: int = 1, folder: Path | None = None, do
     Arguments
     ---------
     experiment: what to run.
-    jobs, folder, done: as for `run_cells`.
+    jobs, folder, done: as for `run_cells`. A run that several races have in common is made once.
     """
     subjects = {name: Subject.of(problem) for name, problem in experiment.problems.items()}
 
     def outcomes(cells: Sequence[Cell]) -> Iterator[Outcome]:
-        return iter(run_cells(subjects, cells, jobs=jobs, folder=folder, done=done))
+        once = list(dict.fromkeys(cells))
+        made = dict(zip(once, run_cells(subjects, once, jobs=jobs, folder=folder, done=done), strict=True))
+        told = set[Cell]()
+        for cell in cells:
+            if cell in told and done is not None:
+                done(cell, made[cell], False)
+            told.add(cell)
+            yield made[cell]
 
     def cells(race: Race, eta: float, places: Sequence[Place]) -> list[Cell]:
-        return [cell_of(experiment, race.entry, eta, place) for place in places]
+        return [cell_of(experiment, race, eta, place) for place in places]
 
     choosing = outcomes(
         [
             cell
             for race in experiment.races
-            for eta in experiment.etas_of(race.entry)
+            for eta in experiment.etas_of(race)
             for cell in cells(race, eta, race.protocol.choose)
         ]
     )
     chosen: list[tuple[Race, tuple[Candidate, ...], float]] = []
     for race in experiment.races:
+        etas = experiment.etas_of(race)
         candidates = tuple(
-            Candidate(race.entry.make(eta), tuple(next(choosing) for _ in race.protocol.choose))
-            for eta in experiment.etas_of(race.entry)
+            Candidate(race.entry.make(eta), tuple(next(choosing) for _ in race.protocol.choose)) for eta in etas
         )
-        chosen.append((race, candidates, experiment.etas_of(race.entry)[candidates.index(best_of(candidates))]))
+        chosen.append((race, candidates, etas[candidates.index(best_by(race.rule, candidates))]))
     judging = outcomes([cell for race, _, eta in chosen for cell in cells(race, eta, race.protocol.judge)])
     study = Study(experiment)
     for race, candidates, eta in chosen:
