@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from compared import RIDGE, Bare, Ill, fault, go
 
 import zerothresh as zt
-from zerothresh.comparison.cell import Cell, CellFailed, Outcome, Subject, run_cell, thin
+from zerothresh.comparison.cell import Cell, CellFailed, Outcome, Subject, outcome_of, records_of, run_cell, thin
 
 # What is kept of a run.
 
@@ -22,6 +23,42 @@ def test_curves_are_thinned_evenly_and_keep_both_ends():
     assert (kept[0], kept[-1]) == (0, 9_999)
     assert 150 < kept.size <= 200
     assert np.diff(kept).max() <= 2 * np.diff(kept).min()
+
+
+def test_thinning_changes_no_measure():
+    """A noisy trace of 10,000 rows: what is measured is that of every row, while the thinned curve would tell less."""
+    rng = np.random.default_rng(0)
+    rows, problem = 10_000, RIDGE
+    supports = [np.array([0, 1, 2]), np.array([0, 1, 4])]
+    floors = [problem.F(problem.minimum_on(support)) for support in supports]
+    which = rng.integers(2, size=rows)
+    errors = np.geomspace(1.0, 1e-6, rows) * rng.lognormal(0.0, 1.0, rows)
+    trace = zt.Trace()
+    for row in range(rows):
+        fun = floors[which[row]] + errors[row]
+        trace.append(step=row + 1, nfev=7 * (row + 1), nht=row + 1, fun=fun, support=supports[which[row]])
+    result = SimpleNamespace(trace=trace, success=True, status=zt.Status.BUDGET, x_last=np.zeros(problem.d))
+    vars(result).update(fun=0.0, nfev=7 * rows, nht=rows, nit=rows)
+    made = outcome_of(result, Subject.of(problem))
+    fun = trace.fun
+    own = np.maximum(0.0, fun - np.array(floors)[which])
+    assert made.trace.fun.size <= 200
+    assert made.rises == pytest.approx(np.maximum(np.diff(fun), 0).sum(), rel=1e-12)
+    assert made.lowest == fun.min()
+    for level in np.geomspace(2.0, 1e-7, 50):
+        reached = np.flatnonzero(own <= level)
+        assert made.records.calls_to(level) == (7 * (reached[0] + 1) if reached.size else np.inf)
+    # On the thinned curve the same measures are far off, or this test would show nothing.
+    assert np.maximum(np.diff(made.trace.fun), 0).sum() < made.rises / 10
+    late = [made.trace.nfev[made.trace.own <= level][0] / made.records.calls_to(level) for level in (1e-2, 1e-4)]
+    assert min(late) > 1.01
+
+
+def test_unknown_values_are_no_records():
+    own = np.array([np.nan, 3.0, np.inf, 3.0, 1.0, np.nan, 2.0])
+    found = records_of(np.arange(7), own)
+    assert (found.nfev.tolist(), found.own.tolist()) == ([1, 4], [3.0, 1.0])
+    assert records_of(np.arange(0), np.empty(0)).nfev.size == 0
 
 
 def test_an_outcome_is_read_back_as_it_was(tmp_path):
@@ -105,6 +142,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(part, tmp_path):
         {"x": np.zeros(6)},
         {"x": np.full(5, np.nan)},
         {"trace": lambda trace: replace(trace, nfev=trace.nfev[::-1])},
+        {"records": lambda records: replace(records, own=records.own[::-1])},
     ],
 )
 def test_a_kept_run_that_cannot_be_the_one_is_refused(change, tmp_path):

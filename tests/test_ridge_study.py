@@ -10,9 +10,10 @@ from small_reports import without_drawing
 
 import zerothresh as zt
 from zerothresh.comparison.cell import Curve
+from zerothresh.comparison.comparing import Candidate
 from zerothresh.reproduce.ridge import claims, ridge_figures, study
 from zerothresh.reproduce.ridge.experiments import EXPERIMENTS, FIGURE, PAPER, autoprice, bodyfat, synthetic
-from zerothresh.reproduce.ridge.protocol import Panel
+from zerothresh.reproduce.ridge.protocol import LOWEST_MEAN, LOWEST_OWN, Panel
 
 # The settings are the paper's.
 
@@ -42,10 +43,14 @@ def test_the_real_experiments_have_the_papers_settings(make, n, d):
     assert (experiment.n, experiment.d, experiment.budget) == (n, d, 100_000)
     np.testing.assert_allclose(experiment.etas, [10.0**-i for i in range(1, 8)])
     assert [(p.k, p.q) for p in experiment.panels] == [(5, 5), (5, 10), (10, 5), (10, 10)]
-    plain = [race for race in experiment.races if not race.entry.switch]
+    compared = [race for race in experiment.races if race.rule == LOWEST_MEAN]
+    plain = [race for race in compared if not race.entry.switch]
     for panel in experiment.panels:
         assert [race.entry.label for race in plain if race.entry.panel == panel] == [*FIGURE, "auto"]
-    assert {len(race.protocol.choose) for race in experiment.races} == {5}
+    assert {len(race.protocol.choose) for race in compared} == {5}
+    assert {(experiment.budget_of(race), experiment.etas_of(race)) for race in compared if race.entry.tuned} == {
+        (100_000, experiment.etas)
+    }
     assert {race.entry.make(0.1).m for race in plain if race.entry.label in ("VR-SZHT", "SARAH-SZHT")} == {n // 2}
     np.testing.assert_allclose(experiment.problems["data"].X.std(axis=0), 1)
 
@@ -57,6 +62,43 @@ def test_the_runs_that_judge_did_not_choose(make):
         assert not set(race.protocol.choose) & set(race.protocol.judge)
         if experiment.name == "ridge" and race.protocol.judge:  # fresh problems, not only fresh seeds
             assert not {p for p, _ in race.protocol.choose} & {p for p, _ in race.protocol.judge}
+
+
+@pytest.mark.parametrize("make", EXPERIMENTS.values())
+def test_ladders_have_budgets_a_decade_apart_and_at_least_the_papers_learning_rates(make):
+    experiment = make()
+    climbs = {}
+    for race in experiment.races:
+        if race.rule == LOWEST_OWN:
+            climbs.setdefault(race.entry, []).append(race)
+            assert set(experiment.etas_of(race)) >= set(experiment.etas)
+    assert {"VR-SZHT", "SARAH-SZHT"} <= {entry.label for entry in climbs}
+    for races in climbs.values():
+        budgets = [experiment.budget_of(race) for race in races]
+        assert budgets == [experiment.budget // 10, experiment.budget, 10 * experiment.budget]
+        assert {len(race.protocol.judge) for race in races} == {12}
+    assert not any(race.rule == LOWEST_OWN for race in make(quick=True).races)
+
+
+def test_a_run_that_races_have_in_common_is_made_once_and_counted_in_each():
+    experiment = synthetic(quick=True).with_budget(9_000)
+    race = next(race for race in experiment.races if race.entry.name == "SZOHT")
+    twice = replace(experiment, races=(race, replace(race, rule=LOWEST_OWN)))
+    told = []
+    made = study.run(twice, done=lambda cell, outcome, ran: told.append(ran))
+    assert len(told) == twice.runs
+    assert sum(told) < twice.runs
+    first, second = made.results
+    assert [run.end for run in first.candidates[0].runs] == [run.end for run in second.candidates[0].runs]
+
+
+def test_the_rules_choose_by_what_they_say(small):
+    result = small.find("SZOHT", Panel(3, 200))
+    runs = result.candidates[0].runs
+    wrong = Candidate(zt.SZOHT(1.0), tuple(replace(run, end=1.0, own=1e-9) for run in runs))
+    right = Candidate(zt.SZOHT(2.0), tuple(replace(run, end=0.5, own=1e-3) for run in runs))
+    assert study.best_by(LOWEST_MEAN, (wrong, right)) is right
+    assert study.best_by(LOWEST_OWN, (wrong, right)) is wrong
 
 
 def test_every_open_choice_is_a_switch():
@@ -149,7 +191,8 @@ def test_the_calls_to_a_level_are_read_off_the_curve(small):
     assert np.isinf(measures.calls_to(-1.0)).all()
     calls = measures.calls_to(0.1)
     for run, start, found in zip(measures.runs, measures.start, calls, strict=True):
-        below = run.trace.nfev[run.trace.own <= 0.1 * start]
+        below = run.trace.nfev[run.trace.own <= 0.1 * start]  # few steps, so that the curve is not thinned
+        assert len(run.trace.nfev) == run.nit
         assert found == (below[0] if below.size else np.inf)
 
 

@@ -1,4 +1,4 @@
-"""Plots of runs: F against #IZO and #NHT, with mean and standard deviation over runs."""
+"""Plots of runs: F against #IZO and #NHT, with the mean over runs and a band around it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class Plotted(Protocol):
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 BEST_COLOUR = "#000000"  # of the best F so far of a single method: it runs along the trace, so it has another colour
 TRACE_WIDTH, BEST_WIDTH = 1.6, 0.8  # line widths in points: the thin line lies on the thick one and leaves it visible
+STOP_SIZE = 5  # of the point that marks where a method stopped by itself
+BAND = (10, 90)  # percentiles over runs: on a logarithmic axis, a standard deviation would often reach down to 0
 _POINTS = 400  # at which the mean of several curves is computed
 
 
@@ -40,7 +42,11 @@ def compare(
     axes: Any = None,
     best: bool = False,
 ) -> Any:
-    """Draw F against #IZO and #NHT: one curve per method, with a band of one standard deviation over its runs.
+    """Draw F against #IZO and #NHT: one curve per method, the mean over its runs.
+
+    The band around a curve is one standard deviation over the runs, and on a logarithmic axis from their 10 % to their
+    90 % quantile. The curve of a method that stopped by itself, before its budget was spent, is continued to the right
+    edge at the value that it had found; a point marks where it stopped.
 
     Arguments
     ---------
@@ -67,17 +73,24 @@ def compare(
     else:
         figure = axes[0].figure
     curves = [curve(runs, "nfev", optimum, best=best)[1] for runs in grouped.values()]  # the lowest that are drawn
+    edges = {
+        column: max(float(getattr(run.trace, column)[-1]) for runs in grouped.values() for run in runs)
+        for column in ("nfev", "nht")
+    }
     if log is None:
         log = min(float(mean.min()) for mean in curves) > 0
     for place, (label, runs) in enumerate(grouped.items()):
         colour = COLOURS[place % len(COLOURS)]
         for axis, column in zip(axes, ("nfev", "nht"), strict=True):
-            at, mean, deviation = curve(runs, column, optimum)
+            at, values = _values(runs, column, optimum)
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
             axis.plot(at, mean, color=colour, label=label, linewidth=TRACE_WIDTH, drawstyle="steps-post")
-            lower = mean - deviation
+            low, high = np.percentile(values, BAND, axis=0) if log else (mean - deviation, mean + deviation)
             if deviation.any():
-                lower = np.where(lower > 0, lower, mean * 0.1) if log else lower
-                axis.fill_between(at, lower, mean + deviation, color=colour, alpha=0.15, linewidth=0, step="post")
+                axis.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0, step="post")
+            if edges[column] > at[-1] and all(map(_stopped, runs)):
+                axis.plot([at[-1], edges[column]], [mean[-1]] * 2, color=colour, linewidth=TRACE_WIDTH)
+                axis.plot(at[-1], mean[-1], "o", color=colour, markersize=STOP_SIZE)
             if best:
                 alone = len(grouped) == 1
                 axis.plot(
@@ -119,6 +132,12 @@ def curve(
     and the standard deviations.
     """
     check.one_of("column", column, ("nfev", "nht"))
+    at, values = _values(runs, column, optimum, best=best)
+    return at, values.mean(axis=0), values.std(axis=0)
+
+
+def _values(runs: Sequence[Plotted], column: str, optimum: float = 0.0, *, best: bool = False) -> tuple[Array, Array]:
+    """Return where all runs have values, and F - optimum of each run there, one row per run."""
     histories = []
     for run in runs:
         fun = run.trace.fun - optimum
@@ -135,10 +154,15 @@ def curve(
     last = min(at[-1] for at, _ in histories)
     if len(histories) == 1:
         at, fun = histories[0]
-        return at.astype(float), fun, np.zeros_like(fun)
+        return at.astype(float), fun[None]
     grid = np.unique(np.linspace(first, max(first, last), _POINTS).round())
-    rows = np.array([fun[np.searchsorted(at, grid, side="right") - 1] for at, fun in histories])
-    return grid, rows.mean(axis=0), rows.std(axis=0)
+    return grid, np.array([fun[np.searchsorted(at, grid, side="right") - 1] for at, fun in histories])
+
+
+def _stopped(run: Plotted) -> bool:
+    """Return whether a run ended before its budget was spent; its status may be a `Status` or the name of one."""
+    status = getattr(run, "status", None)
+    return status is not None and getattr(status, "name", status) != "BUDGET"
 
 
 def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Plotted]]) -> dict[str, list[Plotted]]:

@@ -160,7 +160,7 @@ class Comparison:
         return out.getvalue()
 
     def plot(self, **options: Any) -> Any:
-        """Draw F (minus F*, if it is known) against #IZO and #NHT: mean and standard deviation over the runs.
+        """Draw F (minus F*, if it is known) against #IZO and #NHT: the mean over the runs, with a band around it.
 
         Methods with a run that diverged are left out. The options are those of `zt.plot.compare`.
 

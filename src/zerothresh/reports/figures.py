@@ -17,6 +17,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 1)), (0, (1, 1)), "-.", (0, (3, 1, 1, 1,
 AXES = {"nfev": "#IZO (calls of $f_i$)", "nht": "#NHT (hard thresholdings)"}
 ANSWER_COLOURS = {True: "#1a7f4b", False: "#b3261e", None: "#7a8494"}
 
+_TICKS = 5  # on an x axis at most, so that long numbers do not run into each other
 _LINE_HEIGHT = 0.45  # of one estimate in a forest plot, where a name takes at least 1
 
 
@@ -54,6 +55,7 @@ def dress(axis: Any, counter: str, label: str) -> None:
     """
     axis.set_xlabel(AXES[counter])
     axis.set_ylabel(label)
+    axis.locator_params(axis="x", nbins=_TICKS)
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.tick_params(axis="x", labelsize="small")
     axis.grid(True, which="major", linewidth=0.4, alpha=0.5)

@@ -54,7 +54,7 @@ def verdicts_on(studies: Sequence[Study]) -> list[Verdict]:
 def _panels(studies: Sequence[Study], labels: Sequence[str]) -> Iterator[tuple[Study, Panel, str, str]]:
     """Yield study, panel, method and setting: the experiment, with the figure of Section 5 as a setting of its own."""
     for study in studies:
-        for panel in study.experiment.panels:
+        for panel in sorted(study.experiment.panels, key=lambda panel: panel != FIGURED):  # the paper's figure first
             for label in labels:
                 yield study, panel, label, _setting(study, panel)
 
@@ -214,7 +214,7 @@ def smoother_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
         "smallest k divided by that for the largest (above 1: the larger k is smoother)",
         cases,
         about=MOST,
-        strength="the increases at the smallest k are {} times those at the largest",
+        strength="the ratio of the increases is {}",
     )
 
 
@@ -233,7 +233,7 @@ def smoother_for_larger_q(studies: Sequence[Study]) -> Verdict | None:
         "q divided by that at the largest (above 1: more directions are smoother)",
         cases,
         about=SOME,
-        strength="the increases at the smallest q are {} times those at the largest",
+        strength="ratio {}",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zerothresh.api.plot import COLOURS
+from zerothresh.api.plot import BAND, COLOURS, STOP_SIZE
 from zerothresh.comparison.summary import Estimate, median
 from zerothresh.reports.figures import AXES, DASHES, SMALLEST, Drawn, dress, forest_plot, saved
 from zerothresh.reproduce.ridge.protocol import Entry, Panel
@@ -134,13 +134,13 @@ def _draw(axis: Any, measures: Measures, counter: str, kind: str, style: Mapping
         low, middle, high = np.percentile(values, [25, 50, 75], axis=0)
     else:
         middle = values.mean(axis=0)
-        low, high = np.percentile(values, [10, 90], axis=0)
+        low, high = np.percentile(values, BAND, axis=0)
     if kind != RIGHT:  # a band around a share of runs would say nothing
         low, middle, high = (np.maximum(part, SMALLEST) for part in (low, middle, high))
         axis.fill_between(at, low, high, color=style["color"], alpha=0.15, linewidth=0)
     (line,) = axis.plot(at, middle, linewidth=1.5, **style)
     if stopped:
-        axis.plot(stop, np.interp(stop, at, middle), "o", color=style["color"], markersize=5, clip_on=False)
+        axis.plot(stop, np.interp(stop, at, middle), "o", color=style["color"], markersize=STOP_SIZE, clip_on=False)
     return line
 
 
