@@ -2,8 +2,8 @@
 
     python scripts/put_verdicts.py report/all/manifest.json
 
-It writes docs/reproduction.json, the text between the marks in README.md (a summary) and in docs/reproduction.md (the
-table and the evidence), and the picture docs/pictures/reproduction.png.
+It writes docs/reproduction.json, the text between the marks in README.md (the paper's claims) and in
+docs/reproduction.md (all claims and the evidence), and the pictures docs/pictures/reproduction*.png.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ WORDS = {
     "depends": "depend on the setting",
     "undecided": "are undecided",
 }
+WIDTH, COLOURS = 1100, 96  # of a picture in the documentation: enough to read it, and small in the repository
 KEPT = ("experiments", "quick", "seed", "budgets", "version", "created", "versions", "verdicts")
 
 
@@ -36,9 +37,17 @@ def summary(verdicts: list[dict[str, Any]]) -> str:
 
 
 def table(verdicts: list[dict[str, Any]]) -> str:
-    """Return the verdicts as a Markdown table with one row per claim."""
-    rows = [f"| {v['claim']} | {v['source']} | {v['verdict']} | {v['cases']} |" for v in verdicts]
-    return "\n".join(["| claim | source | verdict | cases |", "|---|---|---|---|", *rows])
+    """Return the verdicts as a Markdown table, each claim with its verdict in one sentence."""
+    rows = [f"| {v['claim']} | {v['source']} | {v['verdict']} | {v['sentence']} |" for v in verdicts]
+    return "\n".join(["| claim | source | verdict | in one sentence |", "|---|---|---|---|", *rows]).replace(
+        "F*", "F\\*"
+    )
+
+
+def short_table(verdicts: list[dict[str, Any]]) -> str:
+    """Return the paper's own claims as a Markdown table, for the README."""
+    rows = [f"| {v['claim']} | {v['verdict']} | {v['sentence']} |" for v in verdicts if v["source"].startswith("paper")]
+    return "\n".join(["| claim | verdict | in one sentence |", "|---|---|---|", *rows]).replace("F*", "F\\*")
 
 
 def evidence(verdicts: list[dict[str, Any]]) -> str:
@@ -53,6 +62,21 @@ def put(page: Path, text: str, mark: str = MARK) -> None:
     page.write_text(f"{before}{mark}\n{text}\n{mark}{after}")
 
 
+def put_picture(parts: list[Path], name: str) -> None:
+    """Write pictures, one below the other, as one picture of the documentation with few colours."""
+    pictures = []
+    for part in parts:
+        with Image.open(part) as picture:
+            picture.thumbnail((WIDTH, WIDTH))
+            pictures.append(picture.convert("RGB"))
+    whole = Image.new("RGB", (max(p.width for p in pictures), sum(p.height for p in pictures)), "white")
+    top = 0
+    for picture in pictures:
+        whole.paste(picture, (0, top))
+        top += picture.height
+    whole.quantize(COLOURS).save(ROOT / "docs" / "pictures" / f"{name}.png", optimize=True)
+
+
 def main() -> None:
     """Read the manifest, check it, and write the pages."""
     manifest = json.loads(Path(sys.argv[1]).read_text())
@@ -60,12 +84,12 @@ def main() -> None:
         raise SystemExit("This is not a full reproduction of all experiments: run `make reproduce` first.")
     kept = {name: manifest[name] for name in KEPT}
     (ROOT / "docs" / "reproduction.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    put(ROOT / "README.md", summary(manifest["verdicts"]))
+    put(ROOT / "README.md", f"{summary(manifest['verdicts'])}\n\n{short_table(manifest['verdicts'])}")
     put(ROOT / "docs" / "reproduction.md", table(manifest["verdicts"]), TABLE_MARK)
     put(ROOT / "docs" / "reproduction.md", evidence(manifest["verdicts"]))
-    with Image.open(Path(sys.argv[1]).with_name("ridge-k3-own.png")) as picture:
-        picture.thumbnail((1100, 1100))
-        picture.convert("RGB").quantize(96).save(ROOT / "docs" / "pictures" / "reproduction.png", optimize=True)
+    report = Path(sys.argv[1]).parent
+    put_picture([report / "ridge-k3-own.png"], "reproduction")
+    put_picture([report / f"{name}-ladders.png" for name in manifest["experiments"]], "reproduction-ladders")
     print(f"Wrote {len(manifest['verdicts'])} verdicts to README.md, docs/reproduction.md and docs/reproduction.json.")
 
 

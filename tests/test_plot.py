@@ -89,6 +89,37 @@ def test_compare_draws_mean_and_standard_deviation_over_the_runs_of_a_method():
     assert len(figure.axes[0].collections) == 2  # two bands
 
 
+def test_a_band_on_a_logarithmic_axis_lies_between_quantiles_and_does_not_reach_for_zero():
+    results = runs(zt.SZOHT(0.1), 6)
+    lowest = min(r.trace.fun.min() for r in results) - 1e-9  # the deviation is then larger than the mean
+    figure = zt.plot.compare({"mine": results}, optimum=lowest, log=True)
+    drawn = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    at = zt.plot.curve(results, "nfev")[0]
+    rows = [r.trace.fun[np.searchsorted(r.trace.nfev, at, side="right") - 1] - lowest for r in results]
+    low, high = np.percentile(rows, [10, 90], axis=0)
+    assert drawn.min() == pytest.approx(low.min())
+    assert drawn.max() == pytest.approx(high.max())
+    linear = zt.plot.compare({"mine": results}, optimum=lowest, log=False)
+    _, mean, deviation = zt.plot.curve(results, "nfev", lowest)
+    band = linear.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx((mean + deviation).max())
+
+
+def test_a_method_that_stopped_by_itself_is_continued_to_the_edge_and_marked():
+    problem = zt.problems.ridge(seed=0)
+    long = runs(zt.SZOHT(0.02))
+    early = [zt.minimize(problem, None, 3, budget=2000, method="auto", seed=s, monitor=problem.F) for s in range(3)]
+    assert all(result.status is not zt.Status.BUDGET for result in early)
+    axis = zt.plot.compare({"auto": early, "szoht": long}).axes[0]
+    edge = max(r.trace.nfev[-1] for r in long)
+    whole, held, mark = [found for found in axis.lines if found.get_color() == line(axis, "auto").get_color()]
+    assert held.get_xdata().tolist() == [whole.get_xdata()[-1], edge]
+    assert set(held.get_ydata()) == {whole.get_ydata()[-1]}
+    assert (mark.get_marker(), mark.get_xdata()[0]) == ("o", whole.get_xdata()[-1])
+    alone = zt.plot.compare({"szoht": long}).axes[0]
+    assert len(alone.lines) == 1  # a run that spent its budget is not continued
+
+
 def test_labels_can_be_given_and_the_optimum_taken_off():
     problem = zt.problems.ridge(seed=0)
     _, lowest = problem.optimum(3)

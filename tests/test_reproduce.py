@@ -320,12 +320,15 @@ def test_the_pages_have_the_verdicts_of_the_last_full_reproduction():
     assert manifest["quick"] is False
     assert manifest["budgets"] == [80_000, 100_000, 100_000]
     script = runpy.run_path(str(root / "scripts" / "put_verdicts.py"))
-    readme = (root / "README.md").read_text()
-    assert readme.split("<!-- verdicts -->")[1].strip() == script["summary"](manifest["verdicts"])
+    readme = (root / "README.md").read_text().split("<!-- verdicts -->")[1].strip()
+    assert readme == f"{script['summary'](manifest['verdicts'])}\n\n{script['short_table'](manifest['verdicts'])}"
     shown = (root / "docs" / "reproduction.md").read_text().split("<!-- table of verdicts -->")[1]
     rows = [line for line in shown.splitlines() if line.startswith("| ") and "---" not in line][1:]
     assert len(rows) == len(manifest["verdicts"]) > 8
     page = (root / "docs" / "reproduction.md").read_text().replace("F\\*", "F*")
     for row, told in zip(rows, manifest["verdicts"], strict=True):
         assert f"({told['cases']}). {told['evidence']}\n" in page
-        assert row == f"| {told['claim']} | {told['source']} | {told['verdict']} | {told['cases']} |"
+        told_row = f"| {told['claim']} | {told['source']} | {told['verdict']} | {told['sentence']} |"
+        assert row.replace("F\\*", "F*") == told_row
+        assert (told_row.split(" | ")[0] in readme) == told["source"].startswith("paper")
+        assert not told["source"].startswith("paper") or told["sentence"] in readme.replace("F\\*", "F*")
