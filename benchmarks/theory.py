@@ -44,6 +44,7 @@ def measure(part: str, quick: bool) -> Any:
             *inequalities.bent(2000 // few),
             *inequalities.chosen(4000 // few),
             *inequalities.steps(2000 // few),
+            *inequalities.lemmas(1000 // few),
             *inequalities.memory(1000 // few),
             *inequalities.epochs(50 // few),
         ]

@@ -16,7 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FROM_ZERO = frozenset({"t", "queries", "seed"})  # whole numbers that may be 0; the others are at least 1
 POSITIVE = frozenset({"eta", "alpha", "beta", "kappa", "rho_minus", "rho_plus", "tau", "omega", "eps", "p"})
-SIGNED = frozenset({"gap", "low", "high"})  # numbers of either sign; all others are at least 0
+SIGNED = frozenset(
+    {"gap", "past_gap", "anchor_gap", "previous_gap", "low", "high"}
+)  # numbers of either sign; all others are at least 0
 
 
 def formula(function: F) -> F:
