@@ -1,12 +1,12 @@
 """Compare the theory with measurements on quadratics.
 
-    python benchmarks/theory.py [--quick] [--redraw] [inequalities | conflict | plane | complexity ...]
+    python benchmarks/theory.py [--quick] [--redraw] [inequalities | conflict | plane | complexity | outgoing ...]
 
-The parts are the slack of the inequalities, the conflict between gradient error and expansivity, the (q, k) plane, and
-the exponents of the complexities. The script prints its measurements, keeps them in docs/theory.json, draws
-docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about ten minutes on one core. With
---quick they take a minute, and nothing is written. With --redraw the pictures and tables are made again from
-docs/theory.json.
+The parts are the slack of the inequalities, the conflict between gradient error and expansivity, the (q, k) plane, the
+exponents of the complexities, and the outgoing iterate of an epoch. The script prints its measurements, keeps them in
+docs/theory.json, draws docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about 15
+minutes on one core. With --quick they take a minute, and nothing is written. With --redraw the pictures and tables are
+made again from docs/theory.json.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ import conflict
 import exponents
 import inequalities
 import numpy as np
+import outgoing
 import plane
 import theory_pictures
 
 from zerothresh import theory
 
 DOCS = Path(__file__).parents[1] / "docs"
-PARTS = ("inequalities", "conflict", "plane", "complexity")
+PARTS = ("inequalities", "conflict", "plane", "complexity", "outgoing")
 SHOWN_K = 32  # the k of the tables of the plane that have one k only: in the middle, and far above k*
 
 
@@ -63,6 +64,8 @@ def measure(part: str, quick: bool) -> Any:
         found: dict[str, Any] = plane.sweep(1 if quick else 3, **quickly)
         size = {"d": plane.D, "s2": plane.D, "k_star": plane.K_STAR, "kappa": 1.0}
         return found | {"szoht_q": theory.szoht_q(**size), "vr_k": theory.vr_least_k(k_star=1, kappa=1.0)}
+    if part == "outgoing":
+        return [asdict(one) for one in (outgoing.compare(1, (10,)) if quick else outgoing.compare(7))]
     values = exponents.VALUES if not quick else {"kappa": (2, 4, 8), "q": (3, 10, 30)}
     return [asdict(one) for one in exponents.slopes(1 if quick else 3, values)]
 
@@ -93,6 +96,11 @@ def report(part: str, found: Any) -> list[str]:
         return lines
     if part == "plane":
         return plane_tables(found)
+    if part == "outgoing":
+        lines = ["| method | m | calls, from the last iterate | calls, from a random one |", "|---|---|---|---|"]
+        return lines + [
+            f"| {one['method']} | {one['m']} | {one['last']:,.0f} | {one['random']:,.0f} |" for one in found
+        ]
     lines = [
         "| method | against | exponent of calls | paper | with q | of thresholdings |",
         "|---|---|---|---|---|---|",
@@ -185,7 +193,8 @@ def main() -> None:
         if not arguments.quick:
             store.write_text(json.dumps(_short(kept), indent=1) + "\n")
             put(DOCS / "theory.md", part, report(part, kept[part]))
-            theory_pictures.DRAW[part](kept[part], DOCS / "pictures")
+            if part in theory_pictures.DRAW:
+                theory_pictures.DRAW[part](kept[part], DOCS / "pictures")
     if not arguments.quick:
         put(DOCS / "theory.md", "errata", errata())
     if "inequalities" in kept:

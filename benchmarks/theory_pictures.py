@@ -19,13 +19,16 @@ matplotlib.use("agg")
 pyplot.rcParams.update({"font.size": 9, "axes.titlesize": 10, "legend.fontsize": 8, "legend.frameon": False})
 
 
-def _finish(figure: Any, path: Path) -> None:
+SCALE = pyplot.get_cmap("RdYlBu_r", 100)  # steps of the colour scale, so that the picture needs few colours
+
+
+def _finish(figure: Any, path: Path, colours: int = 128) -> None:
     for axis in figure.axes:
         if axis.get_label() != "<colorbar>":
             axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=100)
-    with Image.open(path) as picture:  # 128 colours are enough, and the file has a third of the size
-        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    with Image.open(path) as picture:  # few colours are enough, and the file has a third of the size
+        picture.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
     pyplot.close(figure)
 
 
@@ -100,8 +103,8 @@ def draw_plane(found: dict[str, Any], folder: Path) -> None:
     qs, ks = found["q"], found["k"]
     edges = [np.array([x / 2**0.5 for x in values] + [values[-1] * 2**0.5]) for values in (qs, ks)]
     for axis, name in zip(axes.flat, plane.METHODS, strict=False):
-        shown = np.log10(np.clip(plane.best(found["left"][name]), 1e-8, 1e2))
-        mesh = axis.pcolormesh(*edges, shown, cmap="RdYlBu_r", vmin=-8, vmax=2, rasterized=True)
+        shown = np.log10(np.clip(plane.best(found["left"][name]), 1e-8, 1.0))
+        mesh = axis.pcolormesh(*edges, shown, cmap=SCALE, vmin=-8, vmax=0, rasterized=True)
         for level, style in ((-2, "dashed"), (-4, "solid")):
             if shown.min() < level < shown.max():
                 axis.contour(qs, ks, shown, levels=[level], colors="black", linewidths=1.6, linestyles=style)
@@ -121,16 +124,16 @@ def draw_plane(found: dict[str, Any], folder: Path) -> None:
         axis.set_ylabel("non-zeros kept, k")
     last = axes.flat[-1]
     last.axis("off")
-    bar = figure.colorbar(mesh, ax=last, location="left", shrink=0.85)
+    bar = figure.colorbar(mesh, cax=last.inset_axes([0.0, 0.05, 0.06, 0.9]))
     bar.ax.set_label("<colorbar>")
-    bar.set_label("gap left, $\\log_{10}$ of its share")
+    bar.set_label("gap left, $\\log_{10}$ of its share", labelpad=9)
     words = "dashed: 1/100 of the gap is left\nsolid: 1/10,000 is left"
-    last.text(0.6, 0.7, words, transform=last.transAxes, ha="center", va="center")
+    last.text(0.66, 0.7, words, transform=last.transAxes, ha="center", va="center")
     etas = found["eta"]
     words = f"the best of {len(etas)} learning rates\nfrom {min(etas):g} to {max(etas):g} in each cell;\n"
     words += f"$d = {plane.D}$, $n = {plane.N}$, $k^* = {plane.K_STAR}$, $\\kappa = 1$"
-    last.text(0.6, 0.35, words, transform=last.transAxes, ha="center", va="center")
-    _finish(figure, folder / "theory-plane.png")
+    last.text(0.66, 0.35, words, transform=last.transAxes, ha="center", va="center")
+    _finish(figure, folder / "theory-plane.png", colours=256)  # the scale, and shades of the text
     _draw_rates(found, folder)
 
 
@@ -169,7 +172,7 @@ def _draw_rates(found: dict[str, Any], folder: Path) -> None:
 
 def _theory_allows(axis: Any, name: str, found: dict[str, Any], top: float) -> None:
     """Mark the part of the plane in which a theorem promises convergence."""
-    words = "theory:\nnone" if name == "SAGA-SZHT" else f"theory:\nk ≥ {found['vr_k']:,}"
+    words = f"theory:\nk ≥ {found['vr_k']:,}"
     if name in ("SZOHT", "FGZOHT"):
         wide = np.unique(np.geomspace(found["szoht_q"], 4096, 60).astype(int))
         allowed = [theory.szoht_k(d=plane.D, q=int(q), s2=plane.D, k_star=plane.K_STAR, kappa=1.0) for q in wide]
