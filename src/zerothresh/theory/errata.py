@@ -162,8 +162,8 @@ ERRATA = (
         "memory-weights",
         "Appendix, lemma of pM-SZHT",
         "A_r = 1/n sum_u (1 - q/n)^(r-u-1) (..) + (1 - q/n)^(r-1) (..)",
-        "This q is that of Hofmann et al., which the paper renames to p, and not the number of directions. For p "
-        "> 1, the factor 1/n must be p/n: the weights do not sum to 1.",
+        "This q is that of Hofmann et al., which the paper renames to p, and not the number of directions. For p > 1, "
+        "the factor 1/n must be p/n: the weights do not sum to 1. The lemma itself has r as the last exponent.",
         "p/n in both places (`memory_weights`).",
     ),
     Erratum(

@@ -6,13 +6,10 @@ them are built from `estimate_error`. They need grad F(theta*) = 0 (see the erra
 
 from __future__ import annotations
 
-import numpy as np
-
-from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import need
 from zerothresh.theory.pm import memory_weights
-from zerothresh.theory.quantities import formula
+from zerothresh.theory.quantities import formula, real_array
 from zerothresh.theory.step import NOTHING, AtOptimum, gradients_left
 
 
@@ -51,10 +48,8 @@ def past_gap(*, gaps: Array, p: float, n: int) -> float:
     >>> past_gap(gaps=[4.0, 2.0, 1.0], p=1, n=2)
     2.0
     """
-    values = np.asarray(gaps, np.float64)
+    values = real_array("gaps", gaps)
     need(values.ndim == 1 and values.size > 0, "the gaps of the steps 0 .. r-1", f"gaps has the shape {values.shape}")
-    for value in values:
-        check.finite("gaps", float(value))
     return float(memory_weights(r=values.size, p=p, n=n) @ values)
 
 
@@ -101,7 +96,7 @@ def pm_second_moment(
 
     .. math:: 3 E||\hat\nabla_I f_i(\theta) - \nabla_I f_i(\theta^*)||^2 + 3 A_r + 3 ||\nabla_I F(\theta^*)||^2
 
-    The first term is `estimate_error`.
+    The first term is `estimate_error`. The last one is in the proof of the paper's lemma, but not in its result.
     """
     here = estimate_error(
         gap=gap, eps_I=eps_I, eps_Ic=eps_Ic, eps_abs=eps_abs, rho_plus=rho_plus, d=d, s=s, mu=mu, at_optimum=at_optimum
