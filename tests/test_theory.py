@@ -389,6 +389,15 @@ def test_the_rate_of_pm_is_that_of_the_iterate_and_the_memory_together(a, curve,
     assert (rate < 1) == (own + noise < 1)
 
 
+@pytest.mark.parametrize("p", [1, 5, 10])
+def test_in_the_best_case_pm_needs_the_alpha_of_vr_whatever_p_is(p):
+    curve = {"eps_I": 2.0, "rho_minus": 1.0, "rho_plus": 1.0, "p": p, "n": 10}
+    limit, eta = 1 + 1 / 387, 1 / 194  # the eta with the smallest sum 1 + 97 eta^2 - eta of the first row
+    assert theory.pm_rate(alpha=limit - 1e-6, eta=eta, **curve) < 1
+    assert all(theory.pm_rate(alpha=limit + 1e-6, eta=one, **curve) > 1 for one in np.geomspace(1e-6, 10, 500))
+    assert theory.alpha(k=theory.vr_least_k(k_star=1, kappa=1.0), k_star=1) == pytest.approx(limit, rel=1e-9)
+
+
 def test_the_mean_gap_of_the_memory_is_that_of_memories_that_are_run():
     # 20,000 rows of a memory, 5 sigma
     gaps, n, p = np.array([9.0, 4.0, 2.0, 1.0]), 5, 2
