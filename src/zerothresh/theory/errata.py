@@ -227,7 +227,7 @@ ERRATA = (
         'VR-SZHT", "q does not play a decisive role in convergence"',
         "The conditions do not show this: eps_I - 2 is proportional to 1/q, and alpha < 1 + 1/(192 eps_I kappa + 3) "
         "requires k >= 599,077 k* even as q tends to infinity. With few directions, they leave no k. Measured with a "
-        "small enough eta, the statement is right unless k is close to k*.",
+        "small enough eta on the problem of docs/theory.md, the statement is right unless k is close to k*.",
         "`vr_k`, `vr_q`. For what is measured, see the (q, k) plane in docs/theory.md.",
     ),
     Erratum(
