@@ -281,35 +281,85 @@ def iterates(
 
 
 def memory(draws: int) -> list[Row]:
-    """Check the repaired Theorem 2 on a step of SAGA-SZHT from a fresh memory."""
-    ratios = []
+    """Check the repaired Theorem 2 on a step of SAGA-SZHT, from a fresh memory and from a stale one.
+
+    The fresh memory was filled at the iterate. The stale one was filled far from theta*, and the iterate is at theta*.
+    """
+    rows = []
+    for name, stale in (("fresh", False), ("stale", True)):
+        ratios = []
+        for case in range(8):
+            rng = np.random.default_rng(case)
+            d, k_star, k, n = 40, 2, int(rng.choice([3, 6, 12])), 5
+            q, mu, s = int(rng.choice([10, 40])), 1e-5, 2 * k + 2
+            box = Quadratics(d=d, n=n, k_star=k_star, kappa=4, spread=0.0, seed=case)
+            size = {"d": d, "q": q, "s": s, "s2": d}
+            eps_I, a = theory.eps_I(**size), theory.alpha(k=k, k_star=k_star)
+            curve = {"eps_I": eps_I, "rho_minus": box.rho_minus, "rho_plus": box.rho_plus}
+            eta = theory.pm_eta(**curve)
+            old = zt.hard_threshold(box.star + (3.0 if stale else 0.5) * rng.standard_normal(d), k)
+            x = box.star if stale else old
+            after = np.empty(draws)
+            for r in range(draws):
+                blocks = [directions(q, d, d, seed=case, number=7 * r + j) for j in range(n + 1)]
+                held = [estimate(box, old, i, blocks[i + 1], mu) for i in range(n)]
+                g = estimate(box, x, r % n, blocks[0], mu) - held[r % n] + np.mean(held, axis=0)
+                after[r] = box.F(zt.hard_threshold(x - eta * g, k))
+            common = {
+                "eps_I": eps_I, "eps_Ic": theory.eps_Ic(**size), "d": d, "s": s, "mu": mu, "rho_plus": box.rho_plus,
+                "eps_abs": theory.eps_abs(**size, rho_plus=box.rho_plus),
+            }  # fmt: skip
+            A_r = theory.memory_error(past_gap=box.F(old), **common)
+            rest = theory.pm_errors(
+                eta=eta, alpha=a, rho_minus=box.rho_minus, A_r=A_r,
+                eps_mu=theory.eps_mu(d=d, s=s, rho_plus=box.rho_plus), **common,
+            )  # fmt: skip
+            own = theory.pm_gamma(eta=eta, alpha=a, p=1, n=n, **curve) - 1 + 1 / n
+            right = own * box.F(x) + sum(rest)
+            ratios.append((after.mean() / right, after.std() / draws**0.5 / right))
+        rows.append(row(f"Theorem 2, repaired, a step of SAGA-SZHT, {name} memory", ratios))
+    return rows
+
+
+def lemmas(draws: int) -> list[Row]:
+    """Compare E||g_I||^2 of pM-SZHT, VR-SZHT and SARAH-SZHT with the bounds of `zerothresh.theory.moments`."""
+    found: dict[str, list[tuple[float, float]]] = {"pM-SZHT": [], "VR-SZHT": [], "SARAH-SZHT": []}
     for case in range(8):
         rng = np.random.default_rng(case)
-        d, k_star, k, n = 40, 2, int(rng.choice([3, 6, 12])), 5
-        q, mu, s = int(rng.choice([10, 40])), 1e-3, 2 * k + 2
-        box = Quadratics(d=d, n=n, k_star=k_star, kappa=4, spread=0.0, seed=case)
+        d, k_star, k, n, mu = 40, 2, int(rng.choice([3, 6, 12])), 5, 1e-3
+        q, s = int(rng.choice([3, 10, 40])), 2 * k + 2
+        box = Quadratics(d=d, n=n, k_star=k_star, kappa=4, spread=0.0 if case % 2 else 0.1, seed=case)
         size = {"d": d, "q": q, "s": s, "s2": d}
-        eps_I, a = theory.eps_I(**size), theory.alpha(k=k, k_star=k_star)
-        curve = {"eps_I": eps_I, "rho_minus": box.rho_minus, "rho_plus": box.rho_plus}
-        eta, x = theory.pm_eta(**curve), zt.hard_threshold(box.star + 0.5 * rng.standard_normal(d), k)
-        after, wrong = np.empty(draws), np.empty(draws)
+        x, old = (
+            zt.hard_threshold(box.star + reach * rng.standard_normal(d), k) for reach in rng.permutation([0.5, 0.1])
+        )
+        I = np.argsort(-np.abs(x) - np.abs(old) - np.abs(box.star))[:s]  # fixed before the draws
+        steep = np.mean([box.gradient(old, j) for j in range(n)], axis=0)
+        wrong = 0.1 * rng.standard_normal(d)  # the error that SARAH's gradient has kept
+        norms = {name: np.empty(draws) for name in found}
         for r in range(draws):
-            held = [estimate(box, x, i, directions(q, d, d, seed=case, number=7 * r + i + 1), mu) for i in range(n)]
-            g = (
-                estimate(box, x, r % n, directions(q, d, d, seed=case, number=7 * r), mu)
-                - held[r % n]
-                + np.mean(held, axis=0)
-            )
-            after[r] = box.F(zt.hard_threshold(x - eta * g, k))
-            wrong[r] = np.mean([((one - box.gradient(x, i)) ** 2).sum() for i, one in enumerate(held)])
-        L_mu, L_r = theory.pm_errors(
-            eta=eta, alpha=a, rho_minus=box.rho_minus, rho_plus=box.rho_plus, eps_I=eps_I, d=d, s=s, mu=mu,
-            eps_mu=theory.eps_mu(d=d, s=s, rho_plus=box.rho_plus), eps_Ic=theory.eps_Ic(**size), A_r=wrong.mean(),
-            eps_abs=theory.eps_abs(**size, rho_plus=box.rho_plus),
-        )  # fmt: skip
-        right = theory.pm_gamma(eta=eta, alpha=a, p=1, n=n, **curve) * box.F(x) + L_mu + L_r
-        ratios.append((after.mean() / right, after.std() / draws**0.5 / right))
-    return [row("Theorem 2, repaired, a step of SAGA-SZHT", ratios)]
+            i, blocks = r % n, [directions(q, d, d, seed=case, number=8 * r + j) for j in range(n + 1)]
+            held = [estimate(box, old, j, blocks[j + 1], mu) for j in range(n)]
+            here, there = estimate(box, x, i, blocks[0], mu), estimate(box, old, i, blocks[0], mu)
+            full = np.mean([estimate(box, old, j, blocks[1], mu) for j in range(n)], axis=0)
+            norms["pM-SZHT"][r] = ((here - held[i] + np.mean(held, axis=0))[I] ** 2).sum()
+            norms["VR-SZHT"][r] = ((here - there + full)[I] ** 2).sum()
+            norms["SARAH-SZHT"][r] = ((here - there + steep + wrong)[I] ** 2).sum()
+        common: dict[str, Any] = {
+            "eps_I": theory.eps_I(**size), "eps_Ic": theory.eps_Ic(**size), "d": d, "s": s, "mu": mu,
+            "eps_abs": theory.eps_abs(**size, rho_plus=box.rho_plus), "rho_plus": box.rho_plus, "gap": box.F(x),
+            "at_optimum": theory.AtOptimum(0.0, float((np.abs(box.push).max(axis=1) ** 2).mean())),
+        }  # fmt: skip
+        A_r = theory.memory_error(past_gap=box.F(old), **{key: one for key, one in common.items() if key != "gap"})
+        kept = float((wrong[I] ** 2).sum())
+        bounds = {
+            "pM-SZHT": theory.pm_second_moment(A_r=A_r, **common),
+            "VR-SZHT": theory.vr_second_moment(anchor_gap=box.F(old), **common),
+            "SARAH-SZHT": theory.sarah_second_moment(previous_gap=box.F(old), kept_error=kept, **common),
+        }
+        for name, bound in bounds.items():
+            found[name].append((norms[name].mean() / bound, norms[name].std() / draws**0.5 / bound))
+    return [row(f"second moment of {name}, over its lemma", ratios) for name, ratios in found.items()]
 
 
 @dataclass(frozen=True)

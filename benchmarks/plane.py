@@ -1,25 +1,32 @@
-"""Measure where in the (q, k) plane methods converge, with the same learning rate everywhere."""
+"""Measure where in the (q, k) plane methods converge, for each learning rate of a sweep.
+
+The problem is so simple that an estimate of eq. (3) has a closed form, and runs that differ only in k and in the method
+share their directions and components, so that a step of all of them is two matrix products. tests/test_plane.py
+compares these runs with those of the library.
+"""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-import zerothresh as zt
-
 QS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 KS = (1, 2, 4, 8, 16, 32, 64, 128)
-ETA, STEPS, N, D, K_STAR = 0.1, 150, 10, 400, 1
-METHODS: dict[str, Any] = {
-    "SZOHT": zt.SZOHT(eta=ETA),
-    "SARAH-SZHT": zt.SARAHSZHT(eta=ETA, m=10),
-    "SAGA-SZHT": zt.SAGASZHT(eta=ETA),
-    "VR-SZHT": zt.VRSZHT(eta=ETA, m=10),
-    "FGZOHT": zt.FGZOHT(eta=ETA),
-}
+ETAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
+N, D, K_STAR, MU = 10, 400, 1, 1e-4
+M = 10  # inner steps per epoch of VR-SZHT and SARAH-SZHT, as in the paper's experiments
+SPREAD = 0.1  # standard deviation of the b_i around their mean
+SIGNAL = 3.0  # the non-zero of theta*
+TRAVEL = 8.0  # eta times steps: an exact gradient would leave exp(-2 TRAVEL) = 1e-7 of the gap
+LEAST_STEPS = 150  # of the large learning rates, which would have fewer by TRAVEL alone
+LAST = 10  # the gap at the end is the median over these last steps, an epoch of VR-SZHT
+DIVERGED = 1e6  # times the first gap
+GOALS = (1e-2, 1e-4)  # shares of the first gap for which calls are counted
+METHODS = ("SZOHT", "FGZOHT", "SAGA-SZHT", "VR-SZHT", "SARAH-SZHT")
+
+Floats = np.ndarray  # of 32 bits, whose rounding errors are far below the gaps that are measured
 
 
 @dataclass
@@ -44,41 +51,148 @@ class Round:
         return float(0.5 * ((x - self.centres.mean(axis=0)) ** 2).sum())
 
 
-def problem(seed: int, spread: float = 0.1) -> Round:
-    """Return the problem of a seed; ``spread`` is the standard deviation of the b_i around their mean."""
+def problem(seed: int) -> Round:
+    """Return the problem of a seed."""
     rng = np.random.default_rng(seed)
-    noise = spread * rng.standard_normal((N, D))
+    noise = SPREAD * rng.standard_normal((N, D))
     star = np.zeros(D)
-    star[rng.choice(D, K_STAR, replace=False)] = 3.0
+    star[rng.choice(D, K_STAR, replace=False)] = SIGNAL
     return Round(star + noise - noise.mean(axis=0))
 
 
-def left(method: Any, q: int, k: int, seed: int) -> float:
-    """Return the gap after STEPS thresholdings as a share of the first gap; infinite if the run diverged."""
-    black_box = problem(seed)
-    estimator = zt.Estimator(q=q, mu=1e-4, directions="sphere")
-    first, gaps = black_box.gap(np.zeros(D)), []
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for state in zt.iterate(
-                black_box, None, k, budget=10**12, method=method, estimator=estimator, seed=seed, monitor=black_box.gap
-            ):
-                if state.nht and state.fun is not None:
-                    gaps.append(state.fun)
-                if state.nht >= STEPS or (gaps and gaps[-1] > 1e6 * first):
-                    break
-    except RuntimeError:  # DIVERGED
-        return np.inf
-    return float(np.median(gaps[-10:]) / first)
+def steps_of(eta: float) -> int:
+    """The steps of a run: all learning rates travel equally far, and none has fewer than LEAST_STEPS steps."""
+    return max(LEAST_STEPS, round(TRAVEL / eta))
 
 
-def plane(seeds: int, qs: tuple[int, ...] = QS, ks: tuple[int, ...] = KS) -> dict[str, np.ndarray]:
-    """Return the median over seeds of the remaining gap, an array of shape (k, q) for each method."""
-    return {
-        name: np.array([[np.median([left(method, q, k, seed) for seed in range(seeds)]) for q in qs] for k in ks])
-        for name, method in METHODS.items()
+def calls_of(method: str, steps: int, q: int) -> int:
+    """The calls of f_i that a method makes for its first ``steps`` thresholdings."""
+    epochs = -(-steps // M)
+    estimates = {
+        "SZOHT": steps,
+        "FGZOHT": N * steps,
+        "SAGA-SZHT": N + steps,
+        "VR-SZHT": N * epochs + 2 * steps,
+        "SARAH-SZHT": N * epochs + 2 * (steps - epochs),  # the first step of an epoch is that of the full gradient
     }
+    return (q + 1) * estimates[method]
+
+
+def unit_vectors(rng: np.random.Generator, q: int) -> Floats:
+    """Return q directions, uniform on the sphere."""
+    u = rng.standard_normal((q, D), dtype=np.float32)
+    u /= np.sqrt((u * u).sum(axis=1, keepdims=True))
+    return u
+
+
+def estimates(residuals: Floats, u: Floats) -> Floats:
+    """Return the estimates of eq. (3) of gradients ``residuals``, up to the part of mu, which all have in common."""
+    return np.float32(D / len(u)) * ((residuals @ u.T) @ u)
+
+
+def part_of_mu(u: Floats) -> Floats:
+    """Return what mu adds to an estimate: (f(theta + mu u) - f(theta)) / mu = u.(theta - b) + mu / 2."""
+    return np.float32(D / len(u) * MU / 2) * u.sum(axis=0)
+
+
+def largest(points: Floats, keep: np.ndarray) -> Floats:
+    """Return H_k of each row, with the row's own k."""
+    size = np.abs(points)
+    least = np.sort(size, axis=1)[np.arange(len(points)), D - keep]
+    return np.where(size >= least[:, None], points, np.float32(0))
+
+
+def runs(eta: float, q: int, ks: tuple[int, ...], seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Run every method with every k.
+
+    Return the gaps left as shares of the first one, of shape (method, k) and infinite after divergence, and the first
+    step below each of GOALS, of shape (goal, method, k) and 0 if there is none.
+    """
+    box = problem(seed)
+    centres, mean = box.centres.astype(np.float32), box.centres.mean(axis=0).astype(np.float32)
+    rng = np.random.Generator(np.random.SFC64([seed, q, round(1 / eta)]))
+    sgd, full, saga, vr, sarah = (slice(j * len(ks), (j + 1) * len(ks)) for j in range(len(METHODS)))
+    keep = np.tile(np.array(ks), len(METHODS))
+    theta = np.zeros((len(keep), D), np.float32)
+    first, steps, step_size = box.gap(np.zeros(D)), steps_of(eta), np.float32(eta)
+
+    u = unit_vectors(rng, q)
+    held = np.repeat((estimates(-centres, u) + part_of_mu(u))[None], len(ks), axis=0)  # SAGA's memory at theta^(0)
+    anchor = anchor_gradient = before = gradient = theta[vr]
+    alive, below = np.ones(len(keep), bool), np.zeros((len(GOALS), len(keep)), int)
+    ends = []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t in range(steps):
+            begins = t % M == 0
+            if begins:
+                u = unit_vectors(rng, q)
+                anchor = theta[vr]
+                anchor_gradient = estimates(anchor - mean, u) + part_of_mu(u)
+            u, i = unit_vectors(rng, q), int(rng.integers(N))
+            residuals = np.empty_like(theta)
+            residuals[sgd], residuals[saga] = theta[sgd] - centres[i], theta[saga] - centres[i]
+            residuals[full], residuals[vr] = theta[full] - mean, theta[vr] - anchor
+            residuals[sarah] = theta[sarah] - (mean if begins else before)
+            g = estimates(residuals, u)
+            added = part_of_mu(u)
+            g[sgd] += added
+            g[full] += added
+            g[saga] += added
+            fresh, g[saga] = g[saga].copy(), g[saga] - held[:, i] + held.mean(axis=1)
+            held[:, i] = fresh
+            g[vr] += anchor_gradient  # inside a difference, the parts of mu cancel
+            g[sarah] += added if begins else gradient
+            before, gradient = theta[sarah], g[sarah]
+            theta = largest(theta - step_size * g, keep)
+            gaps = 0.5 * ((theta - mean) ** 2).sum(axis=1) / first
+            lost = ~(gaps < DIVERGED)
+            if lost.any():
+                alive &= ~lost
+                theta[lost] = gradient[lost[sarah]] = held[lost[saga]] = 0  # so that no number overflows
+                anchor, anchor_gradient = (np.where(lost[vr, None], 0, x) for x in (anchor, anchor_gradient))
+                before = np.where(lost[sarah, None], 0, before)
+            for goal, hits in zip(GOALS, below, strict=True):
+                hits[(hits == 0) & alive & (gaps < goal)] = t + 1
+            if t >= steps - LAST:
+                ends.append(np.where(alive, gaps, np.inf))
+    shape = (len(METHODS), len(ks))
+    return np.median(ends, axis=0).reshape(shape), below.reshape(len(GOALS), *shape)
+
+
+def sweep(
+    seeds: int, qs: tuple[int, ...] = QS, ks: tuple[int, ...] = KS, etas: tuple[float, ...] = ETAS
+) -> dict[str, Any]:
+    """Return, for each method, the gap left by (eta, k, q), and the fewest calls over eta to each goal by (k, q).
+
+    Both are medians over seeds. The calls are infinite if more than half of the seeds do not reach the goal.
+    """
+    left: dict[str, Any] = {name: np.empty((len(etas), len(ks), len(qs))) for name in METHODS}
+    calls: dict[str, Any] = {
+        f"{goal:g}": {name: np.full((len(ks), len(qs)), np.inf) for name in METHODS} for goal in GOALS
+    }
+    for e, eta in enumerate(etas):
+        for c, q in enumerate(qs):
+            gaps, hits = zip(*(runs(eta, q, ks, seed) for seed in range(seeds)), strict=True)
+            middle = np.median(gaps, axis=0)
+            reached = np.median(np.where(np.array(hits) > 0, hits, np.inf), axis=0)
+            for j, name in enumerate(METHODS):
+                left[name][e, :, c] = middle[j]
+                for goal, by_k in zip(calls, reached[:, j], strict=True):
+                    counted = [calls_of(name, int(step), q) if np.isfinite(step) else np.inf for step in by_k]
+                    calls[goal][name][:, c] = np.minimum(calls[goal][name][:, c], counted)
+    return {
+        "q": qs,
+        "k": ks,
+        "eta": etas,
+        "steps": [steps_of(eta) for eta in etas],
+        "left": {name: cube.tolist() for name, cube in left.items()},
+        "calls": {goal: {name: cube.tolist() for name, cube in by.items()} for goal, by in calls.items()},
+    }
+
+
+def best(cube: Any) -> np.ndarray:
+    """Return the smallest gap left over the learning rates, by (k, q)."""
+    return np.min(np.array(cube, float), axis=0)
 
 
 def boundary(table: np.ndarray, ks: tuple[int, ...], qs: tuple[int, ...], goal: float = 1e-2) -> dict[int, int | None]:

@@ -1,12 +1,12 @@
 """Compare the theory with measurements on quadratics.
 
-    python benchmarks/theory.py [--quick] [--redraw] [inequalities | conflict | plane | complexity ...]
+    python benchmarks/theory.py [--quick] [--redraw] [inequalities | conflict | plane | complexity | outgoing ...]
 
-The parts are the slack of the inequalities, the conflict between gradient error and expansivity, the (q, k) plane, and
-the exponents of the complexities. The script prints its measurements, keeps them in docs/theory.json, draws
-docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about ten minutes on one core. With
---quick they take a minute, and nothing is written. With --redraw the pictures and tables are made again from
-docs/theory.json.
+The parts are the slack of the inequalities, the conflict between gradient error and expansivity, the (q, k) plane, the
+exponents of the complexities, and the outgoing iterate of an epoch. The script prints its measurements, keeps them in
+docs/theory.json, draws docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about 15
+minutes on one core. With --quick they take a minute, and nothing is written. With --redraw the pictures and tables are
+made again from docs/theory.json.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from typing import Any
 import conflict
 import exponents
 import inequalities
+import numpy as np
+import outgoing
 import plane
 import theory_pictures
 
 from zerothresh import theory
 
 DOCS = Path(__file__).parents[1] / "docs"
-PARTS = ("inequalities", "conflict", "plane", "complexity")
+PARTS = ("inequalities", "conflict", "plane", "complexity", "outgoing")
+SHOWN_K = 32  # the k of the tables of the plane that have one k only: in the middle, and far above k*
 
 
 def measure(part: str, quick: bool) -> Any:
@@ -42,6 +45,7 @@ def measure(part: str, quick: bool) -> Any:
             *inequalities.bent(2000 // few),
             *inequalities.chosen(4000 // few),
             *inequalities.steps(2000 // few),
+            *inequalities.lemmas(1000 // few),
             *inequalities.memory(1000 // few),
             *inequalities.epochs(50 // few),
         ]
@@ -56,21 +60,12 @@ def measure(part: str, quick: bool) -> Any:
             "reduced": conflict.reduced(draws // 4),
         }
     if part == "plane":
-        qs, ks = (plane.QS, plane.KS) if not quick else ((4, 64), (2, 16))
-        tables = plane.plane(1 if quick else 2, qs, ks)
+        quickly = {"qs": (4, 64), "ks": (2, 16), "etas": (0.1, 0.03)} if quick else {}
+        found: dict[str, Any] = plane.sweep(1 if quick else 3, **quickly)
         size = {"d": plane.D, "s2": plane.D, "k_star": plane.K_STAR, "kappa": 1.0}
-        wide = [2**p for p in range(13)]
-        allowed = {q: theory.szoht_k(q=q, **size) for q in wide}
-        return {
-            "q": qs,
-            "k": ks,
-            "left": {name: table.tolist() for name, table in tables.items()},
-            "boundary": {name: plane.boundary(table, ks, qs) for name, table in tables.items()},
-            "stable": {name: plane.boundary(table, ks, qs, goal=1.0) for name, table in tables.items()},
-            "szoht": {q: [found[0], found[-1]] for q, found in allowed.items() if found},
-            "szoht_q": theory.szoht_q(**size),
-            "vr_k": theory.vr_least_k(k_star=1, kappa=1.0),
-        }
+        return found | {"szoht_q": theory.szoht_q(**size), "vr_k": theory.vr_least_k(k_star=1, kappa=1.0)}
+    if part == "outgoing":
+        return [asdict(one) for one in (outgoing.compare(1, (10,)) if quick else outgoing.compare(7))]
     values = exponents.VALUES if not quick else {"kappa": (2, 4, 8), "q": (3, 10, 30)}
     return [asdict(one) for one in exponents.slopes(1 if quick else 3, values)]
 
@@ -100,15 +95,12 @@ def report(part: str, found: Any) -> list[str]:
             lines.append(f"| {q} | {' | '.join(cells)} |")
         return lines
     if part == "plane":
-        lines = [
-            "| least q, by k | " + " | ".join(f"{k}" for k in found["k"]) + " |",
-            "|---" * (len(found["k"]) + 1) + "|",
+        return plane_tables(found)
+    if part == "outgoing":
+        lines = ["| method | m | calls, from the last iterate | calls, from a random one |", "|---|---|---|---|"]
+        return lines + [
+            f"| {one['method']} | {one['m']} | {one['last']:,.0f} | {one['random']:,.0f} |" for one in found
         ]
-        for kind, words in (("stable", "does not diverge"), ("boundary", "gap below 1/100")):
-            for name, ends in found[kind].items():
-                cells = [str(ends[key]) if ends[key] is not None else "-" for key in ends]
-                lines.append(f"| {name}: {words} | {' | '.join(cells)} |")
-        return lines
     lines = [
         "| method | against | exponent of calls | paper | with q | of thresholdings |",
         "|---|---|---|---|---|---|",
@@ -122,6 +114,41 @@ def report(part: str, found: Any) -> list[str]:
             f"| {one['method']} | {one['name']} | {seen}{error} | {_exponent(one['paper'])} | {with_q} | {nht} |"
         )
     return lines
+
+
+def plane_tables(found: dict[str, Any]) -> list[str]:
+    """Return the tables of the plane: with the best learning rate, by learning rate, and in calls."""
+    qs, ks, etas = found["q"], found["k"], found["eta"]
+
+    def lines_of(words: str, heads: list[Any], rows: dict[str, list[str]]) -> list[str]:
+        lines = [f"| {words} | " + " | ".join(f"{head:,}" for head in heads) + " |", "|---" * (len(heads) + 1) + "|"]
+        return [*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()), ""]
+
+    def cell(q: int | None) -> str:
+        return "-" if q is None else f"{q:,}"
+
+    least = {
+        f"{name}: below {words}": [cell(q) for q in plane.boundary(plane.best(cube), ks, qs, goal).values()]
+        for words, goal in (("1/100", 1e-2), ("1/10,000", 1e-4))
+        for name, cube in found["left"].items()
+    }
+    few = {name: [f"{gap:.1g}" for gap in plane.best(cube)[:, 0]] for name, cube in found["left"].items()}
+    k = SHOWN_K if SHOWN_K in ks else ks[-1]
+    stable = {
+        name: [cell(plane.boundary(np.array(one, float), ks, qs, goal=1.0)[k]) for one in cube]
+        for name, cube in found["left"].items()
+    }
+    calls = {
+        f"{name}, to {words}": [f"{float(f'{x:.2g}'):,.0f}" if math.isfinite(x) else "-" for x in table[ks.index(k)]]
+        for words, goal in (("1/100", "0.01"), ("1/10,000", "0.0001"))
+        for name, table in found["calls"][goal].items()
+    }
+    return [
+        *lines_of("least q with the best eta, by k", ks, least),
+        *lines_of(f"gap left with the best eta and q = {qs[0]}, by k", ks, few),
+        *lines_of(f"least q that does not diverge at k = {k}, by eta", etas, stable),
+        *lines_of(f"calls with the best eta at k = {k}, by q", qs, calls),
+    ][:-1]
 
 
 def _exponent(value: float) -> str:
@@ -166,7 +193,8 @@ def main() -> None:
         if not arguments.quick:
             store.write_text(json.dumps(_short(kept), indent=1) + "\n")
             put(DOCS / "theory.md", part, report(part, kept[part]))
-            theory_pictures.DRAW[part](kept[part], DOCS / "pictures")
+            if part in theory_pictures.DRAW:
+                theory_pictures.DRAW[part](kept[part], DOCS / "pictures")
     if not arguments.quick:
         put(DOCS / "theory.md", "errata", errata())
     if "inequalities" in kept:

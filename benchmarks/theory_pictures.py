@@ -7,8 +7,9 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import plane
 from matplotlib import pyplot
-from matplotlib.ticker import FixedLocator, ScalarFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, ScalarFormatter
 from PIL import Image
 
 from zerothresh import theory
@@ -18,13 +19,16 @@ matplotlib.use("agg")
 pyplot.rcParams.update({"font.size": 9, "axes.titlesize": 10, "legend.fontsize": 8, "legend.frameon": False})
 
 
-def _finish(figure: Any, path: Path) -> None:
+SCALE = pyplot.get_cmap("RdYlBu_r", 100)  # steps of the colour scale, so that the picture needs few colours
+
+
+def _finish(figure: Any, path: Path, colours: int = 128) -> None:
     for axis in figure.axes:
         if axis.get_label() != "<colorbar>":
             axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=100)
-    with Image.open(path) as picture:  # 128 colours are enough, and the file has a third of the size
-        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    with Image.open(path) as picture:  # few colours are enough, and the file has a third of the size
+        picture.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
     pyplot.close(figure)
 
 
@@ -98,12 +102,12 @@ def draw_plane(found: dict[str, Any], folder: Path) -> None:
     figure, axes = pyplot.subplots(2, 3, figsize=(11, 6.4), sharex=True, sharey=True, layout="constrained")
     qs, ks = found["q"], found["k"]
     edges = [np.array([x / 2**0.5 for x in values] + [values[-1] * 2**0.5]) for values in (qs, ks)]
-    order = ("SZOHT", "FGZOHT", "SAGA-SZHT", "VR-SZHT", "SARAH-SZHT")
-    for axis, name in zip(axes.flat, order, strict=False):
-        shown = np.log10(np.clip(np.nan_to_num(found["left"][name], posinf=1e9), 1e-8, 1e2))
-        mesh = axis.pcolormesh(*edges, shown, cmap="RdYlBu_r", vmin=-8, vmax=2, rasterized=True)
-        axis.contour(qs, ks, shown, levels=[-2], colors="black", linewidths=1.8, linestyles="solid")
-        axis.contour(qs, ks, shown, levels=[0], colors="black", linewidths=1.2, linestyles="dashed")
+    for axis, name in zip(axes.flat, plane.METHODS, strict=False):
+        shown = np.log10(np.clip(plane.best(found["left"][name]), 1e-8, 1.0))
+        mesh = axis.pcolormesh(*edges, shown, cmap=SCALE, vmin=-8, vmax=0, rasterized=True)
+        for level, style in ((-2, "dashed"), (-4, "solid")):
+            if shown.min() < level < shown.max():
+                axis.contour(qs, ks, shown, levels=[level], colors="black", linewidths=1.6, linestyles=style)
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_xlim(edges[0][0], 4500)
@@ -120,22 +124,58 @@ def draw_plane(found: dict[str, Any], folder: Path) -> None:
         axis.set_ylabel("non-zeros kept, k")
     last = axes.flat[-1]
     last.axis("off")
-    bar = figure.colorbar(mesh, ax=last, location="left", shrink=0.85)
+    bar = figure.colorbar(mesh, cax=last.inset_axes([0.0, 0.05, 0.06, 0.9]))
     bar.ax.set_label("<colorbar>")
-    bar.set_label("gap left after 150 steps, $\\log_{10}$ of its share")
-    words = "solid: a hundredth is left\ndashed: as much as at the start;\nabove it, divergence"
-    last.text(0.6, 0.65, words, transform=last.transAxes, ha="center", va="center")
-    words = "one learning rate everywhere,\n$\\eta = 0.1/\\rho^+$; $d = 400$, $k^* = 1$, $\\kappa = 1$"
-    last.text(0.6, 0.3, words, transform=last.transAxes, ha="center", va="center")
-    _finish(figure, folder / "theory-plane.png")
+    bar.set_label("gap left, $\\log_{10}$ of its share", labelpad=9)
+    words = "dashed: 1/100 of the gap is left\nsolid: 1/10,000 is left"
+    last.text(0.66, 0.7, words, transform=last.transAxes, ha="center", va="center")
+    etas = found["eta"]
+    words = f"the best of {len(etas)} learning rates\nfrom {min(etas):g} to {max(etas):g} in each cell;\n"
+    words += f"$d = {plane.D}$, $n = {plane.N}$, $k^* = {plane.K_STAR}$, $\\kappa = 1$"
+    last.text(0.66, 0.35, words, transform=last.transAxes, ha="center", va="center")
+    _finish(figure, folder / "theory-plane.png", colours=256)  # the scale, and shades of the text
+    _draw_rates(found, folder)
+
+
+def _draw_rates(found: dict[str, Any], folder: Path) -> None:
+    """Draw how the least q moves with the learning rate, at three k."""
+    qs, etas, shown = found["q"], found["eta"], [k for k in (8, 32, 128) if k in found["k"]]
+    goals = ((1.0, "not to diverge"), (1e-2, "to leave 1/100"), (1e-4, "to leave 1/10,000"))
+    size = {"figsize": (11, 8.2), "sharex": True, "sharey": True, "layout": "constrained"}
+    figure, axes = pyplot.subplots(len(goals), len(shown), squeeze=False, **size)
+    for across, (goal, words) in zip(axes, goals, strict=True):
+        across[0].set_ylabel(f"least q {words}")
+        for axis, k in zip(across, shown, strict=True):
+            for j, (colour, name) in enumerate(zip(COLOURS, plane.METHODS, strict=False)):
+                cube = np.array(found["left"][name], float)
+                ends = [plane.boundary(table, found["k"], qs, goal)[k] for table in cube]
+                shift = 1.05 ** (j - 2)  # so that lines on top of each other are seen
+                marks = [(eta, q * shift) for eta, q in zip(etas, ends, strict=True) if q is not None]
+                if marks:
+                    axis.loglog(*zip(*marks, strict=True), "o-", color=colour, markersize=4, linewidth=1.4)
+                axis.plot([], [], "o-", color=colour, markersize=4, label=name)
+            axis.xaxis.set_major_locator(FixedLocator(etas))
+            axis.yaxis.set_major_locator(FixedLocator(qs))
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.yaxis.set_major_formatter(ScalarFormatter())
+            axis.set_ylim(0.7, 1.5 * qs[-1])
+            axis.minorticks_off()
+            axis.grid(alpha=0.25)
+            axis.tick_params(labelbottom=True)
+    for axis, k in zip(axes[0], shown, strict=True):
+        axis.set_title(f"k = {k}")
+    for axis in axes[-1]:
+        axis.set_xlabel("learning rate $\\eta$")
+    axes[0, 0].legend(loc="upper left")
+    _finish(figure, folder / "theory-plane-eta.png")
 
 
 def _theory_allows(axis: Any, name: str, found: dict[str, Any], top: float) -> None:
     """Mark the part of the plane in which a theorem promises convergence."""
-    words = "theory:\nnone" if name == "SAGA-SZHT" else f"theory:\nk ≥ {found['vr_k']:,}"
+    words = f"theory:\nk ≥ {found['vr_k']:,}"
     if name in ("SZOHT", "FGZOHT"):
         wide = np.unique(np.geomspace(found["szoht_q"], 4096, 60).astype(int))
-        allowed = [theory.szoht_k(d=400, q=int(q), s2=400, k_star=1, kappa=1.0) for q in wide]
+        allowed = [theory.szoht_k(d=plane.D, q=int(q), s2=plane.D, k_star=plane.K_STAR, kappa=1.0) for q in wide]
         pairs = [(q, one[0], min(one[-1], top)) for q, one in zip(wide, allowed, strict=True) if one]
         axis.fill_between(*zip(*pairs, strict=True), facecolor="none", edgecolor="green", hatch="////")
         words = "theory\nallows"

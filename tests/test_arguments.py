@@ -166,7 +166,7 @@ def formulas():
 SOUND = {
     "d": 100_000_000, "q": 10**9, "s": 12, "s2": 100_000_000, "k": 3_000_000, "k_star": 1, "n": 10, "m": 4, "r": 5, "t": 3, "p": 10, "supports": 10,
     "eta": 1e-3, "alpha": 1.001, "beta": 1.1, "kappa": 1.0, "rho_minus": 1.0, "rho_plus": 1.0, "tau": 1.0, "omega": 0.5, "eps": 0.1, "eps_I": 2.0,
-    "rate": 0.5, "A": np.eye(12), "curvatures": np.arange(8.0)[None], "samples": np.arange(8.0), "at_optimum": theory.AtOptimum(),
+    "rate": 0.5, "A": np.eye(12), "curvatures": np.arange(8.0)[None], "samples": np.arange(8.0), "gaps": np.arange(8.0), "at_optimum": theory.AtOptimum(),
 }  # fmt: skip
 CASES = list(formulas())
 

@@ -56,7 +56,15 @@ from zerothresh.theory.intervals import (
     vr_eta,
     vr_eta_interval,
 )
-from zerothresh.theory.pm import memory_weights, pm_errors, pm_gamma
+from zerothresh.theory.moments import (
+    estimate_error,
+    memory_error,
+    past_gap,
+    pm_second_moment,
+    sarah_second_moment,
+    vr_second_moment,
+)
+from zerothresh.theory.pm import memory_weights, pm_errors, pm_gamma, pm_rate
 from zerothresh.theory.sarah import sarah_delta, sarah_errors, sarah_gamma
 from zerothresh.theory.step import AtOptimum, gradients_left, step_bound, szoht_floor
 from zerothresh.theory.vr import outgoing_law, vr_delta, vr_errors, vr_gamma, vr_least_m
@@ -79,18 +87,23 @@ __all__ = [
     "eps_abs",
     "eps_mu",
     "errata",
+    "estimate_error",
     "gradients_left",
     "hzo_ht_q",
     "hzo_ht_queries",
     "hzo_ht_schedule",
     "hzo_ht_thresholdings",
+    "memory_error",
     "memory_weights",
     "of_samples",
     "outgoing_law",
+    "past_gap",
     "pm_errors",
     "pm_eta",
     "pm_eta_interval",
     "pm_gamma",
+    "pm_rate",
+    "pm_second_moment",
     "restricted",
     "sarah_delta",
     "sarah_errors",
@@ -99,6 +112,7 @@ __all__ = [
     "sarah_eta_interval",
     "sarah_gamma",
     "sarah_queries",
+    "sarah_second_moment",
     "sarah_thresholdings",
     "second_moment",
     "sparsity",
@@ -124,5 +138,6 @@ __all__ = [
     "vr_least_m",
     "vr_q",
     "vr_queries",
+    "vr_second_moment",
     "vr_thresholdings",
 ]

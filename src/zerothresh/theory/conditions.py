@@ -38,7 +38,7 @@ def _whole(found: Interval, *, d: int, k_star: int) -> range:
 
 @formula
 def szoht_k(*, d: int, q: int, s2: int, k_star: int, kappa: float) -> range:
-    r"""The k for which SZOHT's theorem holds (Section 2.3):
+    r"""The k for which SZOHT's theorem holds (Section 2.2):
 
     .. math:: \Big(1 - \frac{1}{X}\Big) k^* X^2 \le k \le \frac{d - k^*}{2}, \quad X = (4 \epsilon_I + 1) \kappa^2
 

@@ -14,14 +14,12 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.theory.constants import need
 from zerothresh.theory.intervals import Interval
-from zerothresh.theory.quantities import formula
+from zerothresh.theory.quantities import formula, real_array
 
 MOST_SUPPORTS = 200_000  # the largest number of supports to enumerate
-LARGEST = 1e140  # curvature: the square of it, summed over many samples, is still a floating-point number
 _CHUNK = 4096  # supports whose eigenvalues are computed at once
 
 
@@ -69,7 +67,7 @@ def restricted(A: Array, *, s: int, supports: int = 2000, seed: int = 0) -> Cons
     >>> restricted(np.diag([1.0, 2.0, 4.0]), s=2).kappa
     4.0
     """
-    matrices = _real("A", A)
+    matrices = real_array("A", A)
     stack = matrices[None] if matrices.ndim == 2 else matrices
     need(
         stack.ndim == 3 and stack.size > 0 and stack.shape[1] == stack.shape[2] and _symmetric(stack),
@@ -92,17 +90,6 @@ def restricted(A: Array, *, s: int, supports: int = 2000, seed: int = 0) -> Cons
     floor = max(float(np.linalg.eigvalsh(mean)[0]), _discs(mean, s)[0])
     roof = max(min(float(np.linalg.eigvalsh(one)[-1]), _discs(one, s)[1]) for one in stack)
     return Constants(s, low, high, Interval(floor, low), Interval(high, roof), "sampled")
-
-
-def _real(name: str, value: object) -> Array:
-    """Check that an argument is an array of finite real numbers, and return it in float64."""
-    array = check.array(value)
-    if array is None or array.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be an array of real numbers, not {check.shown(value)}")
-    numbers = array.astype(np.float64)
-    if not (np.abs(numbers) < LARGEST).all():
-        raise ValueError(f"{name} must hold finite numbers of a size below {LARGEST:g}, and it does not")
-    return numbers
 
 
 def _symmetric(stack: Array) -> bool:
@@ -152,7 +139,7 @@ def of_samples(curvatures: Array, *, s: int, errors: float = 2.0, queries: int =
     >>> found.rho_minus, found.rho_plus
     (3.0, 3.0)
     """
-    table = np.atleast_2d(_real("curvatures", curvatures))
+    table = np.atleast_2d(real_array("curvatures", curvatures))
     need(
         table.ndim == 2 and table.shape[0] > 0 and table.shape[1] >= 4,
         "curvatures of shape (components, directions), along at least 4 directions",
@@ -188,7 +175,7 @@ def spectrum(samples: Array, *, s: int, errors: float = 2.0) -> Spectrum:
         near, far = spread / math.sqrt(max(1, s - 1)), spread * math.sqrt(max(1, s - 1))
         return mean - far, mean - near, mean + near, mean + far
 
-    x = _real("samples", samples).reshape(-1)
+    x = real_array("samples", samples).reshape(-1)
     N = x.size
     need(N >= 3, "at least 3 samples", f"there are {N}")
     centre = np.array(ends(float(x.mean()), float(x.var(ddof=1))))

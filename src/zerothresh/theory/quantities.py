@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from zerothresh.basics import check
+from zerothresh.basics.arrays import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FROM_ZERO = frozenset({"t", "queries", "seed"})  # whole numbers that may be 0; the others are at least 1
 POSITIVE = frozenset({"eta", "alpha", "beta", "kappa", "rho_minus", "rho_plus", "tau", "omega", "eps", "p"})
-SIGNED = frozenset({"gap", "low", "high"})  # numbers of either sign; all others are at least 0
+GAPS = frozenset({"gap", "past_gap", "anchor_gap", "previous_gap"})
+SIGNED = GAPS | {"low", "high"}  # numbers of either sign; all others are at least 0
+LARGEST = 1e140  # entry of an array: the square of it, summed over many entries, is still a floating-point number
 
 
 def formula(function: F) -> F:
@@ -57,6 +60,17 @@ def _checked(name: str, value: Any, annotation: str) -> Any:
     if name in POSITIVE:
         return check.positive(name, value)
     return check.finite(name, value) if name in SIGNED else check.not_negative(name, value)
+
+
+def real_array(name: str, value: object) -> Array:
+    """Check that an argument is an array of finite real numbers, and return it in float64."""
+    array = check.array(value)
+    if array is None or array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be an array of real numbers, not {check.shown(value)}")
+    numbers = array.astype(np.float64)
+    if not (np.abs(numbers) < LARGEST).all():
+        raise ValueError(f"{name} must hold finite numbers of a size below {LARGEST:g}, and it does not")
+    return numbers
 
 
 def _is_sound(result: Any) -> bool:
