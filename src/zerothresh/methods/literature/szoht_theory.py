@@ -38,7 +38,7 @@ class SZOHTTheory:
     batch: int, default 1 as in the paper. Number of components per step, drawn without replacement.
 
     Reference: de Vazelhes et al., *Zeroth-order hard-thresholding: gradient error vs. expansivity*,
-    NeurIPS 2022, in the form of Yuan et al., ICLR 2024, Section 2.3.
+    NeurIPS 2022, in the form of Yuan et al., ICLR 2024, Section 2.2.
 
     >>> method = SZOHTTheory(rho_minus=1.0, rho_plus=1.0, k_star=1)
     >>> method.directions(100), round(method.eta(100, k=10), 4)

@@ -31,7 +31,7 @@ class SZOHT:
     for the same calls, and all components of a round share them, so that the error of their mean is proportional to
     the mean of their gradients. ``estimator=zt.Estimator.paper(q=...)`` is the paper's own.
 
-    Reference: de Vazelhes et al., NeurIPS 2022; Yuan et al., ICLR 2024, Section 2.3.
+    Reference: de Vazelhes et al., NeurIPS 2022; Yuan et al., ICLR 2024, Section 2.2.
 
     >>> SZOHT(eta=0.1).batch
     1
