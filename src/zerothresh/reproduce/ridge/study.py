@@ -203,7 +203,11 @@ def check_runs(experiment: Experiment) -> None:
     for race in experiment.races:
         for eta in experiment.etas_of(race):
             first = cell_of(experiment, race, eta, race.protocol.choose[0])
-            check_cell(subjects[first.subject], first)
+            try:
+                check_cell(subjects[first.subject], first)
+            except ValueError as error:
+                part = f"for {first.label}: " if race.decades else ""
+                raise ValueError(f"{part}{error}") from None
 
 
 def run(experiment: Experiment, *, jobs: int = 1, folder: Path | None = None, done: Done | None = None) -> Study:
