@@ -87,7 +87,8 @@ def section(numbers: dict[str, Any]) -> str:
         "whether a claim carries over to this net. They cannot refute the paper's figures.",
         f"For each class, every method was run {numbers['choosing']} times with each η to choose one by the paper's "
         f"criterion, the lowest value along a run. With that η there are {runs} ({numbers['runs']:,} runs in all). The "
-        f"verdicts on the paper's claims are computed from the fresh runs with the paper's 600 queries, and the loss is that of the last iterate. All of it took {minutes} minutes in one process.",
+        "verdicts on the paper's claims are computed from the fresh runs with the paper's 600 queries, and the loss is "
+        f"that of the last iterate. All of it took {minutes} minutes in one process.",
         "Most classes means more than half of the four. A class says yes if the variance-reduced method that other "
         "runs chose is clearly lower than both vanilla methods, and no only if each of the three is clearly higher "
         "than one of the vanilla methods, because the paper says that there is one. Each claim is a short function in "
