@@ -15,6 +15,8 @@ whole pixels; and 'best' with 60 channels (the paper's count) and with 20 whole 
 With --cifar10, also one perturbation for all test images of a class that the net gets right (about 800) at 6,000 and
 60,000 queries, and how many of 1,000 training images of the class, which the search has not seen, it fools.
 
+With --page docs/attack-benchmark.md, the numbers in the text of docs/attack.md are written anew too.
+
 What is done is kept in benchmarks/.cache, so that a stopped benchmark goes on. Seeds are interleaved: all contestants
 have their first seed before any has its second.
 """
@@ -31,6 +33,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import attack_summary
 import numpy as np
 
 import zerothresh as zt
@@ -343,7 +346,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="some of the contestants")
     parser.add_argument("--kept", action="store_true", help="run nothing: tables of what is in the cache")
     parser.add_argument("--speed", action="store_true", help="only the share of time inside the model, 60,000 queries")
-    parser.add_argument("--page", type=Path, help="write the tables into this file too")
+    parser.add_argument("--page", type=Path, help="write the tables into this file too; docs/attack.md from the docs'")
     told = parser.parse_args()
     kept = Kept(CACHE / "attack.jsonl", closed=told.kept)
     few = told.seeds if told.gradient_seeds is None else told.gradient_seeds
@@ -374,6 +377,8 @@ def main() -> None:
             page += [*lines, ""]
     if told.page:
         told.page.write_text(PAGE.format(tables="\n".join(page).rstrip()) + "\n")
+        if told.page.resolve() == attack_summary.BENCHMARK.resolve():
+            attack_summary.main()
 
 
 if __name__ == "__main__":

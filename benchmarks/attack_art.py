@@ -1,7 +1,9 @@
 """The black-box attacks of the Adversarial Robustness Toolbox (ART) beside ours, as far as they can be compared.
 
     pip install adversarial-robustness-toolbox
-    python benchmarks/attack_art.py [--nets small resnet8.onnx] [--budgets 600 6000] [--seeds 20]
+    python benchmarks/attack_art.py [--nets small resnet8.onnx] [--budgets 600 6000] [--seeds 20] [--write]
+
+With --write, the numbers go into docs/attack-art.json and from there into the text of docs/attack.md.
 
 None of ART's black-box attacks is universal and sparse. PixelAttack and ThresholdAttack are sparse, but make one
 perturbation an image; so do ZooAttack, SquareAttack, SimBA, BoundaryAttack, HopSkipJump, SignOPTAttack and
@@ -15,9 +17,12 @@ generator, which is seeded here.
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import warnings
+from pathlib import Path
 
+import attack_summary
 import numpy as np
 from attack import K, Universal, problem_of
 
@@ -54,11 +59,13 @@ def main() -> None:
     parser.add_argument("--nets", nargs="+", default=["small"])
     parser.add_argument("--budgets", nargs="+", type=int, default=[600, 6000])
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--write", action="store_true", help="write docs/attack-art.json, and docs/attack.md from it")
     told = parser.parse_args()
     logging.disable()
     warnings.simplefilter("ignore")
+    measured = []
     for net in told.nets:
-        problems = {name: problem_of(net, name) for name in PAPER_IDS}
+        problems = {name: problem_of(net, zt.datasets.load_cifar10_paper(name)) for name in PAPER_IDS}
         for budget in told.budgets:
             rates, dense, counts = [], [], []
             for seed in range(told.seeds):
@@ -76,13 +83,33 @@ def main() -> None:
                     counts.append(used)
                 rates.append(row)
                 dense.append(np.mean(whole))
+            whole_rate = mean(np.mean(rates, axis=1))
+            measured.append(
+                {
+                    "net": Path(net).stem,
+                    "budget": budget,
+                    "seeds": told.seeds,
+                    "rate": whole_rate.value,
+                    "low": whole_rate.low,
+                    "high": whole_rate.high,
+                    "dense": float(np.mean(dense)),
+                    "queries": float(np.mean(counts)),
+                }
+            )
             each = " | ".join(f"{rate:.2f}" for rate in np.mean(rates, axis=0))
             print(
                 f"| {net} | {budget:,} | ART UniversalPerturbation(SimBA), H_60 | {told.seeds} | {each} | "
-                f"{mean(np.mean(rates, axis=1))} | without H_60: {np.mean(dense):.2f} | "
+                f"{whole_rate} | without H_60: {np.mean(dense):.2f} | "
                 f"{np.mean(counts):.0f} queries |",
                 flush=True,
             )
+    if told.write:
+        from importlib.metadata import version
+
+        found = {"art": version("adversarial-robustness-toolbox"), "rows": measured}
+        attack_summary.ART.write_text(json.dumps(found, indent=1) + "\n")
+        sentence = attack_summary.art_sentence(found, attack_summary.BENCHMARK.read_text())
+        attack_summary.put(sentence, attack_summary.ART_MARK)
 
 
 if __name__ == "__main__":

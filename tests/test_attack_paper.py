@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_the_paper_attack_is_reported_with_pictures_labels_and_intervals(runs, t
     assert (bar.count, bar.past) == (plan.runs, plan.queries)
     assert of.victims.right.tolist() == [True] * 5 + [False] + [True] * 4  # image 42, as the model card says
     assert not any(entry.score.fooled[5] for entry in of.entries)
-    assert {verdict.name for verdict in report(tmp_path, plan, of)} == {"reduced", "saga", "best"}
+    assert {verdict.name for verdict in report(tmp_path, plan, of)} == {"exists", "loss-rate", "best"}
     page = (tmp_path / "index.html").read_text()
     for word in ("attack-dog-pictures.png", "attack-dog-curves.png", "SARAH-SZHT", "p-SAGA-SZHT", "the paper&#x27;s"):
         assert word in page
@@ -45,6 +46,8 @@ def test_the_paper_attack_is_reported_with_pictures_labels_and_intervals(runs, t
     assert set(listed) <= {path.name for path in tmp_path.iterdir()}
     rows = (tmp_path / "attack-dog-care.csv").read_text().splitlines()
     assert len(rows) == 1 + len(experiment.LABELS)
+    runs_of_the_table = (tmp_path / "attack-dog-runs.csv").read_text().splitlines()
+    assert len(runs_of_the_table) == 1 + 2 * len(experiment.LABELS)
     again = experiment.run(plan, "dog", jobs=1, folder=runs)  # from what was kept
     assert np.array_equal(again.entry("best").score.theta, of.entry("best").score.theta)
 
@@ -82,10 +85,20 @@ def test_the_labels_of_the_paper_are_there_and_its_bold_ones_that_are_right_do_n
     assert attack_report._printed("dog", "best") == ("-", "-")
 
 
+def test_larger_budgets_are_left_out_on_request():
+    plan = experiment.plan_of(["dog"], quick=False, seed=0, cifar10=Path("cifar"), most=6000)
+    assert list(plan.judging) == [600, 6000]
+    assert plan.crowded == {}
+    whole = experiment.plan_of(["dog"], quick=False, seed=0, cifar10=Path("cifar"))
+    assert list(whole.judging) == [600, 6000, 60_000]
+    assert list(whole.crowded) == [60_000]
+    assert experiment.identity(plan) != experiment.identity(whole)
+
+
 def test_the_command_knows_the_classes_of_the_paper(tmp_path):
     for words, said in [
         (["--class", "cat"], "there is no class 'cat'"),
-        (["--budget", "100"], "leave --budget out"),
+        (["--budget", "599"], "--budget must be at least 600 queries"),
         (["--class", "dog", "--quick", "--cifar10", tmp_path / "nowhere"], "holds no CIFAR-10"),
     ]:
         done = command("reproduce", "attack", *words, "--out", tmp_path / "out")
