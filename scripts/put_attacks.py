@@ -2,9 +2,9 @@
 
     python scripts/put_attacks.py report/attack
 
-It writes docs/attack-reproduction.json from the files of the report, the section between the marks in
-docs/reproduction.md from that, and the pictures docs/pictures/attack-*.png. With --redraw instead of a folder, it
-writes the section anew from the numbers that are there.
+It writes docs/attack-reproduction.json from the files of the report; from that the section between the marks in
+docs/reproduction.md and the table between those in README.md; and the pictures docs/pictures/attack-*.png. With
+--redraw instead of a folder, it writes the section and the table anew from the numbers that are there.
 """
 
 from __future__ import annotations
@@ -112,12 +112,21 @@ def section(numbers: dict[str, Any]) -> str:
 
 def verdicts(found: list[dict[str, Any]]) -> str:
     """Return the table of verdicts, and the evidence below it."""
-    rows = [[v["claim"], v["source"], v["verdict"], v["cases"]] for v in found]
-    lines = [markdown(["claim", "source", "verdict", "cases"], rows), ""]
-    for v in found:
-        words = " ".join(part for part in (v.get("sentence", ""), v["evidence"]) if part)
-        lines.append(f"- **{v['claim']}**: {v['verdict']} ({v['cases']}). {words}")
+    rows = [[v["claim"], v["source"], v["verdict"], v["sentence"]] for v in found]
+    lines = [
+        markdown(["claim", "source", "verdict", "in one sentence"], rows),
+        "",
+        "The evidence for each verdict:",
+        "",
+    ]
+    lines += [f"- **{v['claim']}**: {v['verdict']} ({v['cases']}). {v['evidence']}" for v in found]
     return "\n".join(lines)
+
+
+def short_table(found: list[dict[str, Any]]) -> str:
+    """Return the paper's own claims on its attacks as a table, for the README."""
+    rows = [[v["claim"], v["verdict"], v["sentence"]] for v in found if v["source"].startswith("paper")]
+    return markdown(["claim on the attacks, on another net", "verdict", "in one sentence"], rows)
 
 
 def gains(rows: Rows) -> str:
@@ -190,10 +199,10 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def put(text: str) -> None:
-    """Replace the text between the two marks of the page."""
-    before, _, after = PAGE.read_text().split(MARK)
-    PAGE.write_text(f"{before}{MARK}\n{text}\n{MARK}{after}")
+def put(page: Path, text: str) -> None:
+    """Replace the text between the two marks of a page."""
+    before, _, after = page.read_text().split(MARK)
+    page.write_text(f"{before}{MARK}\n{text}\n{MARK}{after}")
 
 
 def draw(folder: Path) -> None:
@@ -214,7 +223,8 @@ def main() -> None:
         NUMBERS.write_text(json.dumps(numbers_of(folder), indent=1, ensure_ascii=False) + "\n")
         draw(folder)
     numbers = json.loads(NUMBERS.read_text())
-    put(section(numbers))
+    put(PAGE, section(numbers))
+    put(ROOT / "README.md", short_table(numbers["verdicts"]))
     print(f"Wrote {len(numbers['verdicts'])} verdicts on the attacks to docs/reproduction.md and {NUMBERS.name}.")
 
 

@@ -86,6 +86,8 @@ def numbers(script):
 
 def test_the_page_has_the_numbers_of_the_last_reproduction_of_the_attacks(script, numbers):
     assert between(script["PAGE"].read_text(), script["MARK"]) == script["section"](numbers)
+    readme = (DOCS.parent / "README.md").read_text()
+    assert between(readme, script["MARK"]) == script["short_table"](numbers["verdicts"])
     assert numbers["quick"] is False
     assert numbers["judging"]["600"] >= script["LEAST"]
     assert numbers["net"] == script["accuracy"](script["CARD"].read_text())

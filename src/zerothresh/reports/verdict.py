@@ -17,7 +17,7 @@ from zerothresh.comparison.summary import Estimate
 HOLDS, DEPENDS, FAILS, UNDECIDED = "holds", "depends", "does not hold", "undecided"
 CLEAR = 0.5  # the share of all cases that must be clear; with fewer, a claim is undecided
 AGREE = 0.9  # the share of the clear cases that must agree for a claim about all cases to hold, or not to hold
-MAJORITY = 0.5  # the share of the clear cases above which a claim about most cases holds
+MAJORITY = 0.5  # the share of all cases that must say yes, and more than it, for a claim about most cases to hold
 
 # What a claim says of its cases. A claim about some cases is examined setting by setting: one where it holds is enough.
 ALL, MOST, SOME = "all", "most", "some"
@@ -95,8 +95,8 @@ def combined(cases: Sequence[Case], about: str = ALL) -> str:
 
     A claim is undecided if fewer than half of its cases are clear. A claim about all cases holds if at least nine
     tenths of the clear ones say yes, does not hold if as many say no, and depends in between. A claim about most
-    cases holds if more than half of the clear ones say yes, and does not hold otherwise. A claim about some cases
-    holds if it holds in one setting, and does not hold if it does not hold in any.
+    cases holds if more than half of all say yes, does not hold if at least half say no, and is undecided otherwise. A
+    claim about some cases holds if it holds in one setting, and does not hold if it does not hold in any.
 
     >>> one = Estimate(2.0, 1.5, 3.0)
     >>> combined([Case("", one, True)] * 3 + [Case("", one, None)])
@@ -108,10 +108,12 @@ def combined(cases: Sequence[Case], about: str = ALL) -> str:
         outcomes = {combined(members) for members in grouped(cases, by="place").values()}
         return next((outcome for outcome in (HOLDS, DEPENDS, UNDECIDED) if outcome in outcomes), FAILS)
     answers = [case.says for case in cases if case.says is not None]
+    if about == MOST:
+        if answers.count(True) > MAJORITY * len(cases):
+            return HOLDS
+        return FAILS if answers.count(False) >= (1 - MAJORITY) * len(cases) else UNDECIDED
     if not answers or len(answers) < CLEAR * len(cases):
         return UNDECIDED
-    if about == MOST:
-        return HOLDS if answers.count(True) > MAJORITY * len(answers) else FAILS
     if answers.count(True) >= AGREE * len(answers):
         return HOLDS
     return FAILS if answers.count(False) >= AGREE * len(answers) else DEPENDS

@@ -31,7 +31,7 @@ K, M, BUDGET = 60, 10, 600
 CROWD = 1000  # training images on which a perturbation for all test images of a class is tried
 ETAS = (0.001, 0.005, 0.01, 0.05)
 # Eq. (3) to the letter, with s2 = d: each component has random directions of its own.
-PAPER = Estimator(q=10, mu=1e-3, directions="sphere", common=False)
+PAPER = Estimator.paper(q=10, mu=1e-3)
 BEST = "best"
 
 # The labels that the paper prints under its pictures. Its bold "plane" (SARAH-SZHT) and "bird" (FGZOHT) are correct
@@ -390,7 +390,7 @@ def run(plan: AttackPlan, name: str, *, jobs: int, folder: Path | None, done: Do
     )
 
     def lowest(label: str, eta: float, some: Sequence[int]) -> float:
-        return float(np.mean([np.nanmin(grid[label, eta, seed].trace.fun, initial=np.inf) for seed in some]))
+        return float(np.mean([grid[label, eta, seed].lowest for seed in some]))
 
     entries, careful = [], {}
     for label in LABELS:

@@ -102,7 +102,7 @@ def table_of_pictures(of: Attacks) -> Drawn:
 
 def _lowest(entry: AttackEntry) -> float:
     """Return the lowest value of F along the run."""
-    return float(np.nanmin(entry.outcome.trace.fun, initial=np.inf))
+    return entry.outcome.lowest
 
 
 def _printed(name: str, label: str) -> tuple[str, str]:
