@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -105,19 +106,45 @@ def test_a_band_on_a_logarithmic_axis_lies_between_quantiles_and_does_not_reach_
     assert band.max() == pytest.approx((mean + deviation).max())
 
 
-def test_a_method_that_stopped_by_itself_is_continued_to_the_edge_and_marked():
+def invented(status, *points):
+    """A run with a trace of pairs of calls and values."""
+    trace = zt.Trace()
+    for step, (nfev, value) in enumerate(points, start=1):
+        trace.append(step=step, nfev=nfev, nht=step, fun=value, support=np.array([0]))
+    return SimpleNamespace(trace=trace, status=status)
+
+
+LONG = [invented("BUDGET", (10, 5.0), (500, 3.0), (1000, 2.0))]
+
+
+def test_a_method_that_stopped_by_itself_goes_on_at_what_its_runs_have_found():
+    early = [invented("CONVERGED", (10, 4.0), (100, 0.5)), invented("CONVERGED", (10, 4.0), (100, 1.0), (400, 0.1))]
+    axis = zt.plot.compare({"early": early, "long": LONG}, best=True).axes[0]
+    drawn, mark = line(axis, "early"), next(found for found in axis.lines if found.get_marker() == "o")
+    assert drawn.get_xdata()[-1] == 1000
+    assert drawn.get_ydata()[-1] == pytest.approx((0.5 + 0.1) / 2)  # not the mean where the first of them stopped
+    assert line(axis, "early, best so far").get_xdata()[-1] == 1000
+    assert mark.get_xdata()[0] == (100 + 400) / 2
+    assert mark.get_ydata()[0] == pytest.approx((0.5 + 1.0) / 2)
+    assert sum(found.get_marker() == "o" for found in axis.lines) == 1
+    single = zt.plot.compare({"early": early[:1], "long": LONG}).axes[0]
+    assert line(single, "early").get_xdata().tolist() == [10, 100, 1000]
+
+
+@pytest.mark.parametrize("status", ["BUDGET", "DIVERGED", "INTERRUPTED", "FAILED"])
+def test_a_run_that_ended_otherwise_is_not_continued(status):
+    axis = zt.plot.compare({"early": [invented(status, (10, 4.0), (100, 0.5))], "long": LONG}).axes[0]
+    assert line(axis, "early").get_xdata().tolist() == [10, 100]
+    assert not any(found.get_marker() == "o" for found in axis.lines)
+
+
+def test_results_of_auto_are_continued():
     problem = zt.problems.ridge(seed=0)
-    long = runs(zt.SZOHT(0.02))
     early = [zt.minimize(problem, None, 3, budget=2000, method="auto", seed=s, monitor=problem.F) for s in range(3)]
-    assert all(result.status is not zt.Status.BUDGET for result in early)
+    assert {result.status for result in early} == {zt.Status.CONVERGED}
+    long = runs(zt.SZOHT(0.02))
     axis = zt.plot.compare({"auto": early, "szoht": long}).axes[0]
-    edge = max(r.trace.nfev[-1] for r in long)
-    whole, held, mark = [found for found in axis.lines if found.get_color() == line(axis, "auto").get_color()]
-    assert held.get_xdata().tolist() == [whole.get_xdata()[-1], edge]
-    assert set(held.get_ydata()) == {whole.get_ydata()[-1]}
-    assert (mark.get_marker(), mark.get_xdata()[0]) == ("o", whole.get_xdata()[-1])
-    alone = zt.plot.compare({"szoht": long}).axes[0]
-    assert len(alone.lines) == 1  # a run that spent its budget is not continued
+    assert line(axis, "auto").get_xdata()[-1] == max(r.trace.nfev[-1] for r in long)
 
 
 def test_labels_can_be_given_and_the_optimum_taken_off():

@@ -97,8 +97,21 @@ def test_the_rules_choose_by_what_they_say(small):
     runs = result.candidates[0].runs
     wrong = Candidate(zt.SZOHT(1.0), tuple(replace(run, end=1.0, own=1e-9) for run in runs))
     right = Candidate(zt.SZOHT(2.0), tuple(replace(run, end=0.5, own=1e-3) for run in runs))
-    assert study.best_by(LOWEST_MEAN, (wrong, right)) is right
-    assert study.best_by(LOWEST_OWN, (wrong, right)) is wrong
+    for rule, best in ((LOWEST_MEAN, right), (LOWEST_OWN, wrong)):
+        assert study.best_by(replace(result.race, rule=rule), (wrong, right), small) is best
+
+
+def test_errors_of_different_problems_are_compared_as_shares(small):
+    result = small.find("SZOHT", Panel(3, 200))
+    protocol = replace(result.race.protocol, choose=result.race.protocol.judge)
+    race = replace(result.race, rule=LOWEST_OWN, protocol=protocol)
+    starts = np.array([small.start(problem, 3) for problem, _ in race.protocol.choose])
+    even = Candidate(zt.SZOHT(1.0), tuple(replace(result.judged[0], own=0.1 * start) for start in starts))
+    # A larger share on the seven problems with the smallest F(0) - F*, and a tiny one on the other five.
+    owns = np.where(np.argsort(np.argsort(starts)) < 7, 0.15, 0.01) * starts
+    uneven = Candidate(zt.SZOHT(2.0), tuple(replace(result.judged[0], own=own) for own in owns))
+    assert np.median(owns) < np.median(0.1 * starts)  # by the errors themselves it would be the better one
+    assert study.best_by(race, (uneven, even), small) is even
 
 
 def test_every_open_choice_is_a_switch():
@@ -184,6 +197,15 @@ def test_a_run_that_ends_above_its_start_has_diverged(small):
     np.testing.assert_array_equal(measures.gap[:2], measures.start[:2])
     np.testing.assert_array_equal(measures.relative[:2], 1.0)
     assert np.isinf(measures.rises[:2]).all()
+
+
+def test_the_increases_count_from_the_start_and_per_step(small):
+    measures = small.measures("SZOHT", Panel(3, 200))
+    run, start, best = measures.runs[0], measures.start[0], measures.best[0]
+    fun = np.concatenate([[start + best], run.trace.fun])
+    assert run.trace.fun.size == run.nit  # the curve is not thinned
+    assert measures.rises[0] == pytest.approx(np.maximum(np.diff(fun), 0).sum() / start)
+    assert measures.roughness[0] == pytest.approx(measures.rises[0] / run.nit)
 
 
 def test_the_calls_to_a_level_are_read_off_the_curve(small):

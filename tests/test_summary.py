@@ -88,3 +88,10 @@ def test_a_difference_is_taken_pair_by_pair():
     assert found.value == 2.0
     assert found == statistics.mean([1.0, 2.0, 3.0])
     assert np.isnan(statistics.difference([np.inf, 1.0], [np.inf, 1.0]).value)
+
+
+def test_a_few_equal_differences_do_not_show_how_much_they_vary():
+    few = statistics.difference([1.0] * 3, [0.9] * 3)
+    assert (few.value, few.low, few.high) == (pytest.approx(0.1), -np.inf, np.inf)
+    assert statistics.difference([1.0] * 6, [0.9] * 6).low == pytest.approx(0.1)
+    assert np.isfinite(statistics.difference([1.0, 1.1, 1.2], [0.9] * 3).low)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 
 from zerothresh.comparison.cell import Curve, Outcome, Records
 from zerothresh.comparison.comparing import Candidate
-from zerothresh.comparison.summary import Estimate
+from zerothresh.comparison.summary import Estimate, ratio
 from zerothresh.reports import verdict
 from zerothresh.reproduce.ridge import claims
 from zerothresh.reproduce.ridge.experiments import LADDER, bodyfat, synthetic
@@ -187,7 +187,7 @@ def on_ladders(name, errors):
     return invented(experiment_of(name), endings)
 
 
-FALLING, FLAT, STALLED, DONE = (0.1, 0.02, 0.004), (0.02, 0.02, 0.02), (0.5, 0.02, 0.019), (1e-15,) * 3
+FALLING, FLAT, STALLED, DONE = (0.1, 0.02, 0.004), (0.02, 0.02, 0.02), (0.5, 0.02, 0.019), (1e-9,) * 3
 
 
 def test_convergence_is_judged_by_whether_the_error_goes_on_falling():
@@ -214,6 +214,33 @@ def test_the_same_bar_holds_for_all_methods():
         vr, sarah = claims.any_number_of_directions([study]), claims.sarah_on_real_data([study])
         assert vr.bar == sarah.bar
         assert {case.says for case in vr.cases} == {not case.says for case in sarah.cases}
+
+
+def test_no_smaller_learning_rate_to_try_is_no_reason_to_say_no():
+    study = on_ladders("ridge", lambda entry: FLAT)
+    smallest = min(study.experiment.etas_of(study.results[0].race))
+    study.results = [replace(result, eta=smallest) for result in study.results]
+    found = claims.any_number_of_directions([study])
+    assert {case.says for case in found.cases} == {None}
+    falling = on_ladders("ridge", lambda entry: FALLING)
+    falling.results = [replace(result, eta=smallest) for result in falling.results]
+    assert claims.any_number_of_directions([falling]).outcome == "holds"
+
+
+def test_the_estimate_of_a_ladder_says_what_its_answer_says():
+    for steps in (FALLING, FLAT, STALLED, (0.1, 0.0999, 0.001), (0.5, 0.1, 1e-9)):
+        for case in claims.any_number_of_directions([on_ladders("ridge", lambda entry, s=steps: s)]).cases:
+            assert case.says == verdict.clear(case.estimate, claims.FALLS)
+
+
+def test_more_steps_are_not_rougher_by_themselves():
+    """With the same increases in each step, the sum grows with the number of steps, and the verdict does not."""
+    study = in_all(lambda label, panel: Ending(rises=4.0 if panel.q == 50 else 1.0))
+    for at, result in enumerate(study.results):
+        steps = 400 if result.race.entry.panel.q == 50 else 100
+        study.results[at] = replace(result, judged=tuple(replace(run, nit=steps) for run in result.judged))
+    found = claims.smoother_for_larger_q([study])
+    assert [case.estimate.value for case in found.cases] == pytest.approx([1.0] * len(found.cases), abs=0.1)
 
 
 def test_a_ladder_is_no_part_of_the_paper_s_comparison():
@@ -274,11 +301,17 @@ def test_the_rule(said, expected):
     assert verdict.combined(cases) == expected
 
 
-def test_groups_that_contradict_each_other_make_a_claim_depend():
+def test_settings_that_contradict_each_other_make_a_claim_depend():
     yes, no = (verdict.Case("", Estimate(1, 1, 1), said, str(said)) for said in (True, False))
-    split = verdict.verdict_of("x", "claim", "paper", "measure", [yes, *[no] * 9], split=True)
-    assert split.outcome == "depends"
-    assert verdict.verdict_of("x", "claim", "paper", "measure", [yes, *[no] * 9]).outcome == "does not hold"
+    assert verdict.combined([yes, *[no] * 19]) == "depends"
+    same = [verdict.Case("", Estimate(1, 1, 1), said, "one setting") for said in (True, *[False] * 19)]
+    assert verdict.combined(same) == "does not hold"
+
+
+def test_an_unknown_number_says_nothing():
+    nothing = ratio(np.zeros(12), np.zeros(12))
+    assert np.isnan(nothing.value)
+    assert verdict.clear(nothing, 2.0) is None
 
 
 @pytest.mark.parametrize(
@@ -316,6 +349,8 @@ def test_the_sentence_says_where_a_claim_holds_and_how_strongly():
 
     every = [*cases("a", True, True), *cases("b", False, None), *cases("c", True), *cases("d", None, None)]
     told = verdict.verdict_of("x", "claim", "paper", "measure", every, strength="x is {}").sentence
+    most = verdict.verdict_of("x", "claim", "paper", "measure", cases("a", True, True, False), about=verdict.MOST)
+    assert (most.outcome, most.sentence) == ("holds", "It holds for a (2 of 3).")
     assert told == (
         "It holds for a (2 of 2; x is 2) and c (1 of 1; x is 2); it does not hold for b (0 yes, 1 no of 2; x is 2); "
         "it is undecided for d (0 yes, 0 no of 2; x is 2)."

@@ -82,19 +82,23 @@ def compare(
     for place, (label, runs) in enumerate(grouped.items()):
         colour = COLOURS[place % len(COLOURS)]
         for axis, column in zip(axes, ("nfev", "nht"), strict=True):
-            at, values = _values(runs, column, optimum)
+            converged = all(map(_converged, runs))
+            at, values = _values(runs, column, optimum, until=edges[column] if converged else None)
             mean, deviation = values.mean(axis=0), values.std(axis=0)
             axis.plot(at, mean, color=colour, label=label, linewidth=TRACE_WIDTH, drawstyle="steps-post")
             low, high = np.percentile(values, BAND, axis=0) if log else (mean - deviation, mean + deviation)
             if deviation.any():
                 axis.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0, step="post")
-            if edges[column] > at[-1] and all(map(_stopped, runs)):
-                axis.plot([at[-1], edges[column]], [mean[-1]] * 2, color=colour, linewidth=TRACE_WIDTH)
-                axis.plot(at[-1], mean[-1], "o", color=colour, markersize=STOP_SIZE)
+            stop = float(np.median([getattr(run.trace, column)[-1] for run in runs]))
+            if converged and stop < edges[column]:
+                height = mean[np.searchsorted(at, stop, side="right") - 1]
+                axis.plot(stop, height, "o", color=colour, markersize=STOP_SIZE)
             if best:
                 alone = len(grouped) == 1
+                lowest = _values(runs, column, optimum, best=True, until=edges[column] if converged else None)
                 axis.plot(
-                    *curve(runs, column, optimum, best=True)[:2],
+                    lowest[0],
+                    lowest[1].mean(axis=0),
                     color=BEST_COLOUR if alone else colour,
                     label="best so far" if alone else f"{label}, best so far",
                     linewidth=BEST_WIDTH,
@@ -136,8 +140,13 @@ def curve(
     return at, values.mean(axis=0), values.std(axis=0)
 
 
-def _values(runs: Sequence[Plotted], column: str, optimum: float = 0.0, *, best: bool = False) -> tuple[Array, Array]:
-    """Return where all runs have values, and F - optimum of each run there, one row per run."""
+def _values(
+    runs: Sequence[Plotted], column: str, optimum: float = 0.0, *, best: bool = False, until: float | None = None
+) -> tuple[Array, Array]:
+    """Return where all runs have values, and F - optimum of each run there, one row per run.
+
+    With ``until``, each run keeps its last value up to there.
+    """
     histories = []
     for run in runs:
         fun = run.trace.fun - optimum
@@ -151,18 +160,20 @@ def _values(runs: Sequence[Plotted], column: str, optimum: float = 0.0, *, best:
         fun = np.minimum.accumulate(fun[known]) if best else fun[known]
         histories.append((getattr(run.trace, column)[known], fun))
     first = max(at[0] for at, _ in histories)
-    last = min(at[-1] for at, _ in histories)
+    last = min(at[-1] for at, _ in histories) if until is None else until
     if len(histories) == 1:
         at, fun = histories[0]
+        if last > at[-1]:
+            at, fun = np.append(at, last), np.append(fun, fun[-1])
         return at.astype(float), fun[None]
     grid = np.unique(np.linspace(first, max(first, last), _POINTS).round())
     return grid, np.array([fun[np.searchsorted(at, grid, side="right") - 1] for at, fun in histories])
 
 
-def _stopped(run: Plotted) -> bool:
-    """Return whether a run ended before its budget was spent; its status may be a `Status` or the name of one."""
+def _converged(run: Plotted) -> bool:
+    """Return whether a run stopped because its method had nothing left to do; its status may be the name of one."""
     status = getattr(run, "status", None)
-    return status is not None and getattr(status, "name", status) != "BUDGET"
+    return getattr(status, "name", status) == "CONVERGED"
 
 
 def _grouped(results: Iterable[Result] | Mapping[str, Sequence[Plotted]]) -> dict[str, list[Plotted]]:

@@ -35,6 +35,7 @@ from zerothresh.session.status import Status
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+FORMAT = 2  # of a kept outcome; a folder with another one is refused before anything is read
 ROWS = 200  # that are kept of a trace at most, evenly spaced in #IZO: enough to draw a curve
 _MOST_BYTES = 1 << 24  # that are read of a kept outcome; a larger file was not written by us
 _MOST_UNPACKED = 1 << 28  # bytes that a kept outcome may declare, so that a small file cannot fill the memory
@@ -155,13 +156,12 @@ class Outcome:
     Attributes
     ----------
     status, success, nfev, nht, nit: as in the result of `minimize`.
-    end: F at the last iterate, which the paper's methods return; infinite if the run diverged. If the subject
-        has no F, it is the value that `minimize` returns.
-    own: the own-support error at the last iterate; NaN if it is not known.
+    end: F at ``x``; infinite if the run diverged. If the subject has no F, it is the value that `minimize` returns.
+    own: the own-support error at ``x``; NaN if it is not known, and infinite if the run diverged or made no step.
     changes: how often the support changed.
     rises: the sum of all increases of F from one row of the whole trace to the next; NaN if F is not known.
     lowest: the smallest F in the whole trace; infinite if F is not known.
-    x: the last iterate, array of shape (d,).
+    x: ``x_last`` of the result, the point that the paper's methods return, array of shape (d,).
     trace: the curve of the run, thinned.
     records: when the own-support error was lower than ever before, in the whole trace.
     """

@@ -19,7 +19,7 @@ from zerothresh.api.arguments import dimension_of, start_of
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.basics import check
 from zerothresh.comparison import summary
-from zerothresh.comparison.cell import Cell, Outcome, Subject
+from zerothresh.comparison.cell import FORMAT, Cell, Outcome, Subject
 from zerothresh.comparison.folder_claim import claim_folder, folder_path
 from zerothresh.comparison.grid import contestants
 from zerothresh.comparison.progress import ComparisonProgress
@@ -269,6 +269,7 @@ def compare(
     if where is not None:
         _check_names(grids)
         own = {"problem": subject.name, "k": k, "budget": budget, "estimator": plain(estimator), "seed": seed}
+        own["format"] = FORMAT
         name_of_F = getattr(subject.F, "__qualname__", type(subject.F).__qualname__)
         claim_folder(where / IDENTITY, {**own, "x0": plain(subject.x0), "n": n, "F": name_of_F})
 

@@ -14,6 +14,7 @@ Numbers = Sequence[float] | Array
 
 RESAMPLES = 2000  # of the bootstrap
 LEVEL = 0.95  # the coverage of all intervals
+_FEW = 6  # the least number of values that bound a median with this coverage
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,17 @@ def ratio(above: Numbers, below: Numbers) -> Estimate:
 
 
 def difference(one: Numbers, other: Numbers) -> Estimate:
-    """Return the mean of one - other over pairs."""
+    """Return the mean of one - other over pairs.
+
+    Fewer than 6 differences that are all the same, as differences of shares may be, do not show how much they vary: the
+    interval is then infinite, like that of a median of so few values.
+    """
     with np.errstate(invalid="ignore"):
-        return mean(np.asarray(one, float) - np.asarray(other, float))
+        differences = np.asarray(one, float) - np.asarray(other, float)
+    found = mean(differences)
+    if differences.size < _FEW and np.unique(differences).size == 1:
+        return Estimate(found.value, -np.inf, np.inf)
+    return found
 
 
 def _special() -> Any:

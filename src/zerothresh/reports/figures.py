@@ -67,8 +67,8 @@ def claim_figure(verdict: Verdict) -> Drawn:
     cases = [case for members in grouped(verdict.cases).values() for case in members]
     marks = [(case.where, [(case.estimate, ANSWER_COLOURS[case.says])]) for case in reversed(cases)]
     log = verdict.bar > 0
-    label = verdict.strength.format("x") or ("ratio x" if log else "difference x")
-    figure = forest_plot(marks, f"x in “{label}”, with its 95 % interval", log=log, bar=verdict.bar)
+    label = verdict.strength.format("…") or ("ratio" if log else "difference")
+    figure = forest_plot(marks, f"{label} (with 95 % intervals)", log=log, bar=verdict.bar)
     alt = f"The cases of “{verdict.claim}”: {verdict.tally}. {verdict.evidence}"
     caption = (
         f"{verdict.measure}. Each point is one case with its 95 % interval: green says yes, red says no, grey is "

@@ -51,6 +51,7 @@ class Verdict:
     cases: tuple[Case, ...]
     bar: float  # the value that the estimates are compared with
     strength: str = ""  # says what an estimate means, with {} in the place of the number
+    about: str = ALL  # what the claim says of its cases
 
     @property
     def tally(self) -> str:
@@ -68,8 +69,9 @@ class Verdict:
     def sentence(self) -> str:
         """The verdict in one sentence: in which settings the claim holds and in which not, and how strongly."""
         places: dict[str, list[str]] = {}
+        about = MOST if self.about == MOST else ALL  # within a setting, a claim about some methods is about that one
         for place, cases in grouped(self.cases, by="place").items():
-            places.setdefault(combined(cases), []).append(f"{place} ({self._counted(cases)})")
+            places.setdefault(combined(cases, about), []).append(f"{place} ({self._counted(cases)})")
         words = {HOLDS: "holds for", DEPENDS: "depends on the case for", FAILS: "does not hold for"}
         words |= {UNDECIDED: "is undecided for"}
         parts = [f"{words[outcome]} {_listed(places[outcome])}" for outcome in words if outcome in places]
@@ -86,17 +88,20 @@ class Verdict:
 
 
 def clear(estimate: Estimate, at: float = 1.0) -> bool | None:
-    """Return whether an estimate is above ``at``, or None if its interval contains that value."""
+    """Return whether an estimate is above ``at``, or None if its interval contains that value or it is unknown."""
+    if np.isnan(estimate.value):
+        return None
     return True if estimate.low > at else False if estimate.high < at else None
 
 
 def combined(cases: Sequence[Case], about: str = ALL) -> str:
     """Return the outcome of a claim from its cases.
 
-    A claim is undecided if fewer than half of its cases are clear. A claim about all cases holds if at least nine
-    tenths of the clear ones say yes, does not hold if as many say no, and depends in between. A claim about most
-    cases holds if more than half of all say yes, does not hold if at least half say no, and is undecided otherwise. A
-    claim about some cases holds if it holds in one setting, and does not hold if it does not hold in any.
+    A claim about all cases is undecided if fewer than half of them are clear. It holds if at least nine tenths of the
+    clear ones say yes, and does not hold if as many say no; it depends in between, and also if it holds in one setting
+    and does not hold in another. A claim about most cases holds if more than half of all say yes, does not hold if at
+    least half say no, and is undecided otherwise. A claim about some cases is examined in each setting: it holds if it
+    holds in one of them, does not hold if it does not hold in any, and otherwise depends or is undecided.
 
     >>> one = Estimate(2.0, 1.5, 3.0)
     >>> combined([Case("", one, True)] * 3 + [Case("", one, None)])
@@ -104,14 +109,18 @@ def combined(cases: Sequence[Case], about: str = ALL) -> str:
     >>> combined([Case("", one, True)] * 2 + [Case("", one, False)], MOST)
     'holds'
     """
+    places = list(grouped(cases, by="place").values())
+    outcomes = {combined(members) for members in places} if len(places) > 1 and about != MOST else set()
     if about == SOME:
-        outcomes = {combined(members) for members in grouped(cases, by="place").values()}
+        outcomes = outcomes or {combined(cases)}
         return next((outcome for outcome in (HOLDS, DEPENDS, UNDECIDED) if outcome in outcomes), FAILS)
     answers = [case.says for case in cases if case.says is not None]
     if about == MOST:
         if answers.count(True) > MAJORITY * len(cases):
             return HOLDS
         return FAILS if answers.count(False) >= (1 - MAJORITY) * len(cases) else UNDECIDED
+    if {HOLDS, FAILS} <= outcomes:
+        return DEPENDS
     if not answers or len(answers) < CLEAR * len(cases):
         return UNDECIDED
     if answers.count(True) >= AGREE * len(answers):
@@ -163,7 +172,6 @@ def verdict_of(
     *,
     about: str = ALL,
     strength: str = "",
-    split: bool = False,
 ) -> Verdict | None:
     """Return the verdict on a claim, or None if there are no cases.
 
@@ -171,11 +179,7 @@ def verdict_of(
     ---------
     name, claim, source, measure, cases, bar, strength: as in `Verdict`.
     about: what the claim says of its cases: all, most or some.
-    split: whether the outcome is "depends" as soon as the claim holds in one group and does not hold in another,
-        whatever all cases together say.
     """
     if not cases:
         return None
-    outcomes = {combined(members) for members in grouped(cases).values()} if split else set()
-    outcome = DEPENDS if {HOLDS, FAILS} <= outcomes else combined(cases, about)
-    return Verdict(name, claim, source, outcome, measure, tuple(cases), bar, strength)
+    return Verdict(name, claim, source, combined(cases, about), measure, tuple(cases), bar, strength, about)

@@ -97,7 +97,9 @@ def some_reduced_method_is_lower(attacked: Sequence[Attacks]) -> Verdict | None:
     for of in attacked:
         gains = {label: {other: gain(of, label, other) for other in VANILLA} for label in REDUCED}
         chosen = candidate(of)
-        other, least = min(gains[chosen].items(), key=lambda pair: pair[1].low)
+        other = min(VANILLA, key=lambda label: gains[chosen][label].value)  # the one that is harder to beat
+        parts = [(found.value, found.low, found.high) for found in gains[chosen].values()]
+        least = Estimate(*(min(part) for part in zip(*parts, strict=True)))
         yes = least.low > 0
         no = all(any(found.high < 0 for found in each.values()) for each in gains.values())
         where = f"{of.victims.name}, {chosen} and {other}"
@@ -132,7 +134,6 @@ def the_named_methods_are_lower(attacked: Sequence[Attacks]) -> Verdict | None:
         cases,
         0.0,
         strength="the other loss is {} higher",
-        split=True,
     )
 
 
@@ -168,7 +169,7 @@ def lower_losses_fool_more(attacked: Sequence[Attacks]) -> Verdict | None:
         "Overall, attacks with a lower loss have a higher success rate",
         "paper, appendix, attacks",
         "Rank correlation of minus the loss and the success rate, over the fresh runs of the paper's five methods "
-        "(above 0: a lower loss goes with a higher rate)",
+        "(above 0: a lower loss goes with a higher rate). Both are computed from the same scores of the net",
         cases,
         0.0,
         strength="the rank correlation is {}",

@@ -16,7 +16,7 @@ from zerothresh.attack import Classifier, FewPixel, Universal, wrap
 from zerothresh.attack.images import ImageStack, stack_images
 from zerothresh.attack.scores import loss
 from zerothresh.basics import check
-from zerothresh.comparison.cell import Cell, Outcome, Subject
+from zerothresh.comparison.cell import FORMAT, Cell, Outcome, Subject
 from zerothresh.comparison.work import Done, run_cells
 from zerothresh.datasets.cifar10 import CLASSES, PAPER_IDS, load_cifar10, load_cifar10_paper
 from zerothresh.datasets.tabular import Table
@@ -432,4 +432,5 @@ def identity(plan: AttackPlan) -> dict[str, Any]:
         "judging": {str(budget): count for budget, count in plan.judging.items()},
         "others": plan.cifar10 is not None,
         "version": __version__,
+        "format": FORMAT,
     }

@@ -46,7 +46,7 @@ FIGURED = Panel(3, 200)  # the panel in the figure of Section 5
 SWITCHED = Panel(3, 50)  # where the open choices are tried, because few directions show them best
 LADDER = (-1, 0, 1)  # the budgets of a ladder: the paper's times 10 to these powers
 _LADDER_RUNS = (3, 12)  # that choose and judge each step of a ladder; the longest ones take ten times the paper's
-_SMALLER = (0.001, 0.0005)  # learning rates below the paper's grid, which ten times its budget leaves time for
+_SMALLER = (0.001, 0.0005, 0.0001, 0.00005)  # below the paper's grid: ten times its budget leaves time for them
 
 
 def _entry(label: str, maker: Maker, panel: Panel, m: int, estimator: Estimator = PAPER, switch: str = "") -> Entry:
@@ -190,7 +190,7 @@ def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: 
 def _about_ladders(etas: str) -> str:
     """Return the paragraph on the budgets that are a decade apart."""
     return (
-        f"Whether an error goes on falling is examined with a tenth, once and ten times the paper's budget, and for "
+        f"Whether an error goes on falling is examined with a tenth, once and ten times the budget, and for "
         f"each of them with the η (of {etas}) that has the lowest own-support error over {_LADDER_RUNS[0]} runs; "
         f"{_LADDER_RUNS[1]} fresh runs judge it."
     )

@@ -66,7 +66,8 @@ class Protocol:
 
 # What the best learning rate is best at, over the runs that choose it.
 LOWEST_MEAN = "the lowest mean of F at the end"  # the paper's rule
-LOWEST_OWN = "the lowest median of the own-support error at the end"  # where the question is whether some eta converges
+# Where the question is whether some learning rate converges; the errors are shares of F(0) - F*.
+LOWEST_OWN = "the lowest median of the own-support error at the end"
 
 
 @dataclass(frozen=True)

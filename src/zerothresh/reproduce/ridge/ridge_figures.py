@@ -124,7 +124,7 @@ def _draw(axis: Any, measures: Measures, counter: str, kind: str, style: Mapping
         else:
             y = trace.own / measures.start[place] if kind == OWN else measures.on_best_support(place)
         histories.append((getattr(trace, counter), y))
-    stopped = any(measures.runs[at].status != Status.BUDGET.name for at in _drawable_runs(measures))
+    stopped = all(measures.runs[at].status == Status.CONVERGED.name for at in _drawable_runs(measures))
     first, last = max(x[0] for x, _ in histories), edge if stopped else min(x[-1] for x, _ in histories)
     stop = float(np.median(_ends(measures, counter)))
     at = np.unique(np.append(np.linspace(first, max(first, last), _POINTS), stop if stopped else first).round())
@@ -226,7 +226,7 @@ def _ladders(study: Study) -> Drawn:
     figure.legend(handles.values(), handles, loc="outside upper center", ncols=4, frameon=False, fontsize="small")
     alt = f"The own-support error at the end against the budget. {'; '.join(told)}."
     caption = (
-        "The own-support error at the end for a tenth, once and ten times the paper's budget, each with the η that is "
+        "The own-support error at the end for a tenth, once and ten times the budget, each with the η that is "
         "best for it: medians over fresh runs with 95 % intervals. A floor would be a horizontal line."
     )
     title = f"{study.experiment.title}: does the error go on falling?"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from zerothresh.comparison.cell import ROWS
+from zerothresh.comparison.cell import FORMAT, ROWS
 from zerothresh.comparison.summary import RESAMPLES
 from zerothresh.reports.figures import claim_figure
 from zerothresh.reports.html_page import Section, render_page
@@ -35,6 +35,7 @@ def identity(experiments: Sequence[Experiment], *, quick: bool) -> dict[str, Any
         "seed": experiments[0].seed,
         "budgets": [experiment.budget for experiment in experiments],
         "version": __version__,
+        "format": FORMAT,
     }
 
 

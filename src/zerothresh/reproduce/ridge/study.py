@@ -50,7 +50,7 @@ class RaceResult:
     @property
     def chosen(self) -> tuple[Outcome, ...]:
         """The runs of the chosen learning rate among those that chose it."""
-        return best_by(self.race.rule, self.candidates).runs
+        return best_by(self.race, self.candidates, self.study).runs
 
     def measures(self, fresh: bool) -> Measures:
         """Return the measures of the fresh runs, or of those that chose the learning rate."""
@@ -59,11 +59,12 @@ class RaceResult:
         return Measures(self.study, self.race.entry.panel, places, runs)
 
 
-def best_by(rule: str, candidates: Sequence[Candidate]) -> Candidate:
-    """Return the best candidate by a rule of `Race`; the first one if several are equal."""
-    if rule == LOWEST_MEAN:
+def best_by(race: Race, candidates: Sequence[Candidate], study: Study) -> Candidate:
+    """Return the best candidate by the rule of a race; the first one if several are equal."""
+    if race.rule == LOWEST_MEAN:
         return best_of(candidates)
-    return min(candidates, key=lambda candidate: float(np.median([run.own for run in candidate.runs])))
+    starts = np.array([study.start(problem, race.entry.panel.k) for problem, _ in race.protocol.choose])
+    return min(candidates, key=lambda candidate: float(np.median([run.own for run in candidate.runs] / starts)))
 
 
 @dataclass(frozen=True)
@@ -123,11 +124,21 @@ class Measures:
 
     @cached_property
     def rises(self) -> Array:
-        """The sum of all increases of F from step to step, over the whole run, as a share of F(0) - F*."""
-        return np.where(self.diverged, np.inf, np.array([run.rises for run in self.runs]) / self.start)
+        """The sum of all increases of F from step to step, from F(0) on, as a share of F(0) - F*."""
+        first = [run.trace.fun[0] if run.trace.fun.size else -np.inf for run in self.runs]
+        sums = np.array([run.rises for run in self.runs]) + np.maximum(first - (self.start + self.best), 0.0)
+        return np.where(self.diverged, np.inf, sums / self.start)
+
+    @cached_property
+    def roughness(self) -> Array:
+        """The increases of F per step: their sum depends on the number of steps, which more directions make smaller."""
+        return np.asarray(self.rises / np.maximum(1, [run.nit for run in self.runs]))
 
     def calls_to(self, level: float) -> Array:
-        """Return the #IZO of each run to an own-support error of at most ``level`` (F(0) - F*); infinite if never."""
+        """Return the #IZO of each run to an own-support error of at most ``level`` (F(0) - F*); infinite if never.
+
+        A run that diverges later has reached the levels on its way.
+        """
         pairs = zip(self.runs, self.start, strict=True)
         return np.array([run.records.calls_to(level * start) for run, start in pairs])
 
@@ -241,15 +252,15 @@ def run(experiment: Experiment, *, jobs: int = 1, folder: Path | None = None, do
             for cell in cells(race, eta, race.protocol.choose)
         ]
     )
+    study = Study(experiment)
     chosen: list[tuple[Race, tuple[Candidate, ...], float]] = []
     for race in experiment.races:
         etas = experiment.etas_of(race)
         candidates = tuple(
             Candidate(race.entry.make(eta), tuple(next(choosing) for _ in race.protocol.choose)) for eta in etas
         )
-        chosen.append((race, candidates, etas[candidates.index(best_by(race.rule, candidates))]))
+        chosen.append((race, candidates, etas[candidates.index(best_by(race, candidates, study))]))
     judging = outcomes([cell for race, _, eta in chosen for cell in cells(race, eta, race.protocol.judge)])
-    study = Study(experiment)
     for race, candidates, eta in chosen:
         judged = tuple(next(judging) for _ in race.protocol.judge)
         study.results.append(RaceResult(race, candidates, eta, judged, study))
