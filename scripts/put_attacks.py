@@ -71,7 +71,6 @@ def accuracy(card: str) -> str:
 def section(numbers: dict[str, Any]) -> str:
     """Return the section of the page."""
     tables, fresh = numbers["tables"], numbers["judging"]
-    minutes = round(numbers["seconds_of_this_session"] / 60)
     runs = " and ".join(f"{fresh[budget]} fresh runs with {int(budget):,} queries" for budget in BUDGETS)
     parts = [
         "## Few-pixel attacks on CIFAR-10",
@@ -88,7 +87,7 @@ def section(numbers: dict[str, Any]) -> str:
         f"For each class, every method was run {numbers['choosing']} times with each η to choose one by the paper's "
         f"criterion, the lowest value along a run. With that η there are {runs} ({numbers['runs']:,} runs in all). The "
         "verdicts on the paper's claims are computed from the fresh runs with the paper's 600 queries, and the loss is "
-        f"that of the last iterate. All of it took {minutes} minutes in one process.",
+        "that of the last iterate.",
         "Most classes means more than half of the four. A class says yes if the variance-reduced method that other "
         "runs chose is clearly lower than both vanilla methods, and no only if each of the three is clearly higher "
         "than one of the vanilla methods, because the paper says that there is one. Each claim is a short function in "
