@@ -45,7 +45,8 @@ _APART = "independent directions"  # in the two estimates of a difference
 FIGURED = Panel(3, 200)  # the panel in the figure of Section 5
 SWITCHED = Panel(3, 50)  # where the open choices are tried, because few directions show them best
 LADDER = (-1, 0, 1)  # the budgets of a ladder: the paper's times 10 to these powers
-_LADDER_RUNS = (3, 12)  # that choose and judge each step of a ladder; the longest ones take ten times the paper's
+_FEW = (4, 12)  # draws that choose and judge where many entries are run: few directions, and budgets ten times as long
+_FEW_REAL = (3, 12)  # the same on real data, where the runs differ by their seed alone
 _SMALLER = (0.001, 0.0005, 0.0001, 0.00005)  # below the paper's grid: ten times its budget leaves time for them
 
 
@@ -84,10 +85,9 @@ def _swept(k: int, d: int, m: int, labels: Sequence[str]) -> Iterator[Entry]:
 
 def _ladder(protocol: Protocol, entries: Sequence[Entry], etas: tuple[float, ...]) -> Iterator[Race]:
     """Yield the races of entries with budgets a decade apart, with a learning rate of its own for each budget."""
-    short = Protocol(protocol.name, protocol.choose[: _LADDER_RUNS[0]], protocol.judge[: _LADDER_RUNS[1]])
     for entry in entries:
         for decades in LADDER:
-            yield Race(short, entry, decades, etas, LOWEST_OWN)
+            yield Race(protocol, entry, decades, etas, LOWEST_OWN)
 
 
 def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
@@ -95,7 +95,6 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
     n, d, m = 10, 5, 10
     panels = (FIGURED,) if quick else tuple(Panel(k, q) for k, q in product((2, 3, 4), (50, 100, 200)))
     choosing, judging = (4, 12) if quick else (10, 30)
-    few = (4, 12)
     etas = (0.005, 0.01, 0.05, 0.1, 0.5)
     check.count("seed", seed, low=0)
     one = f"draw {seed}"
@@ -108,7 +107,7 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
 
     paper = Protocol(PAPER_NAME, tuple((one, seed + run) for run in range(3)), ())
     fresh = Protocol(FRESH_NAME, draws(0, choosing), draws(500, judging))
-    small = Protocol(FRESH_NAME, fresh.choose[: few[0]], fresh.judge[: few[1]])
+    small = Protocol(FRESH_NAME, fresh.choose[: _FEW[0]], fresh.judge[: _FEW[1]])
     entries = [_entry(label, maker, panel, m) for panel in panels for label, maker in {**FIGURE, **BESIDE}.items()]
     entries += [entry for panel in panels for entry in _others(panel)]
     races = [Race(protocol, entry) for protocol in (paper, fresh) for entry in entries]
@@ -123,7 +122,7 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
     swept = (
         ""
         if quick
-        else f" Few directions and the orthonormal block are chosen on {few[0]} and judged on {few[1]} of these draws."
+        else f" Few directions and the orthonormal block are chosen on {_FEW[0]} and judged on {_FEW[1]} of these draws."
     )
     description = (
         f"Synthetic ridge regression (Section 5 and the appendix): n = {n} components, d = {d} coordinates, λ = "
@@ -133,7 +132,7 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
         f"With more care: η is chosen on {choosing} other draws of the problem and judged on {judging} fresh ones, "
         f"with one run per draw and the same draws for all methods.{swept}",
         f"The switches are tried at {FIGURED if quick else SWITCHED}.",
-        *([] if quick else [_about_ladders(", ".join(f"{eta:g}" for eta in (*_SMALLER, *etas)))]),
+        *([] if quick else [_about_ladders(", ".join(f"{eta:g}" for eta in (*_SMALLER, *etas)), _FEW)]),
     )
     title = "Synthetic ridge regression"
     return Experiment("ridge", title, description, etas, 80_000, panels, problems, tuple(races), seed, quick, 80_000)
@@ -173,7 +172,7 @@ def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: 
         climbed = [_entry(label, FIGURE[label], panel, m) for label in RANDOM for panel in panels[:2]]
         climbed += [_entry("SARAH-SZHT", FIGURE["SARAH-SZHT"], p, m, apart, _APART) for p in panels[:2]]
         climbed.append(_entry("VR-SZHT", FIGURE["VR-SZHT"], panels[2], m))
-        races += _ladder(both, climbed, etas)
+        races += _ladder(Protocol(both.name, both.choose[: _FEW_REAL[0]], both.judge[: _FEW_REAL[1]]), climbed, etas)
         for label, maker in FIGURE.items():
             races.append(Race(scaled, _entry(label, maker, first, m, switch="y standardised")))
     description = (
@@ -182,17 +181,17 @@ def _real(name: str, title: str, problems: dict[str, Ridge], quick: bool, seed: 
         f"As in the paper: {choosing} runs, which also choose η{' (the paper has 5)' if quick else ''}.",
         f"With more care: the chosen η is judged by {judging} fresh runs on the same data.",
         f"The switches are tried at {first}, and independent directions in all panels.",
-        *([] if quick else [_about_ladders("the whole grid")]),
+        *([] if quick else [_about_ladders("the whole grid", _FEW_REAL)]),
     )
     return Experiment(name, title, description, etas, 100_000, panels, problems, tuple(races), seed, quick, 100_000)
 
 
-def _about_ladders(etas: str) -> str:
+def _about_ladders(etas: str, runs: tuple[int, int]) -> str:
     """Return the paragraph on the budgets that are a decade apart."""
     return (
         f"Whether an error goes on falling is examined with a tenth, once and ten times the budget, and for "
-        f"each of them with the η (of {etas}) that has the lowest own-support error over {_LADDER_RUNS[0]} runs; "
-        f"{_LADDER_RUNS[1]} fresh runs judge it."
+        f"each of them with the η (of {etas}) that has the lowest own-support error over {runs[0]} runs; "
+        f"{runs[1]} fresh runs judge it."
     )
 
 
