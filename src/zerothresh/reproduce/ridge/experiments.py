@@ -122,7 +122,7 @@ def synthetic(*, quick: bool = False, seed: int = 0) -> Experiment:
     swept = (
         ""
         if quick
-        else f" Few directions and the orthonormal block are chosen on {_FEW[0]} and judged on {_FEW[1]} of these draws."
+        else f" For few directions and the orthonormal block, {_FEW[0]} and {_FEW[1]} of these draws choose and judge."
     )
     description = (
         f"Synthetic ridge regression (Section 5 and the appendix): n = {n} components, d = {d} coordinates, λ = "
