@@ -4,9 +4,9 @@
 
 The parts are the slack of the inequalities, the conflict between gradient error and expansivity, the (q, k) plane, the
 exponents of the complexities, and the outgoing iterate of an epoch. The script prints its measurements, keeps them in
-docs/theory.json, draws docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about 15
-minutes on one core. With --quick they take a minute, and nothing is written. With --redraw the pictures and tables are
-made again from docs/theory.json.
+docs/theory.json, draws docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about 25
+minutes on one core, more than half of them for the plane. With --quick they take a minute, and nothing is written. With
+--redraw the pictures and tables are made again from docs/theory.json.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ def floor_tables(found: dict[str, Any]) -> list[str]:
     own, floors = found["own"], found["floors"]
     k = own["k"].index(SHOWN_K) if SHOWN_K in own["k"] else -1
     by_eta = {
-        f"{name}, q = {q}": [gap_of(one) for one in np.array(cube, float)[:, k, place]]
-        for place, q in enumerate(own["q"][:3:2])
+        f"{name}, q = {q}": [gap_of(one) for one in np.array(cube, float)[:, k, own["q"].index(q)]]
+        for q in own["q"][:3:2]  # 1 and 16
         for name, cube in own["left"].items()
     }
     by_q, by_m = (

@@ -180,6 +180,7 @@ def _draw_rates(found: dict[str, Any], folder: Path) -> None:
     for axis in axes[-1]:
         axis.set_xlabel("learning rate $\\eta$")
     axes[0, 0].legend(loc="upper left")
+    figure.suptitle("The paper's estimator; lines on top of each other are shifted a little", fontsize=10)
     _finish(figure, folder / "theory-plane-eta.png")
 
 
