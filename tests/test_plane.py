@@ -317,7 +317,12 @@ def test_the_page_quotes_the_theory_and_the_complexities(measured):
     assert f"({a}, {b} and {c}). From q = 30 to q = 100 they fall only to {d}" in bullets("Measured complexity")
     large = {"d": 10**9, "s2": 10**9, "k_star": 1, "kappa": 1.0}
     szoht, vr = zt.theory.szoht_q(**large), zt.theory.vr_q(**large)
-    assert f"For SZOHT, that q is {szoht} in the best case" in page
-    assert f"q >= {szoht} |" in page
+    least = min(zt.theory.szoht_q(d=d, s2=d, k_star=1, kappa=1.0) for d in range(400, 3000, 100))
+    assert least == zt.theory.szoht_q(d=700, s2=700, k_star=1, kappa=1.0)
+    assert f"For SZOHT, that q is {szoht} in the best case and for a large d" in page
+    assert f"it is lowest, {least}, around d = 700" in page
+    assert f"q >= {least}, or {szoht} for a large d |" in page
     times = zt.theory.vr_least_k(k_star=1, kappa=1.0) // 72
-    assert f"a k that is {times:,} times larger, and a q that is {round(vr / szoht):,} times larger" in page
+    assert (
+        f"a k that is {times:,} times larger, and for a large d a q that is {round(vr / szoht):,} times larger" in page
+    )
