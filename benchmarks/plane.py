@@ -1,8 +1,13 @@
-"""Measure where in the (q, k) plane methods converge, for each learning rate of a sweep.
+"""Measure where in the (q, k) plane methods converge, for each learning rate of a sweep and for two laws of directions.
+
+Where the gradient of F is estimated, which FGZOHT does in every step and VR-SZHT and SARAH-SZHT do once per epoch, each
+of the n components has directions of its own in the paper's eq. (3) (`zt.Estimator.paper`), and all of them share one
+block by default in the library. SZOHT and SAGA-SZHT estimate one component per step, so that both laws are one for
+them, but for the memory with which SAGA-SZHT begins.
 
 The problem is so simple that an estimate of eq. (3) has a closed form, and runs that differ only in k and in the method
 share their directions and components, so that a step of all of them is two matrix products. tests/test_plane.py
-compares these runs with those of the library.
+compares these runs with those of the library, for both laws.
 """
 
 from __future__ import annotations
@@ -14,7 +19,13 @@ import numpy as np
 
 QS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 KS = (1, 2, 4, 8, 16, 32, 64, 128)
+OWN_QS = (1, 4, 16, 64, 256)  # fewer for the paper's law, whose runs take longer
+OWN_KS = (1, 2, 8, 32, 128)
 ETAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
+FLOOR_QS = (64, 256, 1024, 2048)  # below and above d, for one eta and one k
+FLOOR_ETA, FLOOR_K = 0.01, 32  # 800 steps, at the end of which all methods are at their floors
+FLOOR_MS = (1, 2, 5, 10, 20, 40)  # inner steps per epoch, below and above n
+SMALL_ETA, SMALL_Q = 0.001, 4  # stable for all of FLOOR_MS
 N, D, K_STAR, MU = 10, 400, 1, 1e-4
 M = 10  # inner steps per epoch of VR-SZHT and SARAH-SZHT, as in the paper's experiments
 SPREAD = 0.1  # standard deviation of the b_i around their mean
@@ -95,6 +106,29 @@ def part_of_mu(u: Floats) -> Floats:
     return np.float32(D / len(u) * MU / 2) * u.sum(axis=0)
 
 
+def mean_of_own(rng: np.random.Generator, points: Floats, centres: Floats, q: int) -> Floats:
+    """Return estimates of the gradient of F at each row of ``points``, with q directions for each component.
+
+    A direction u is t r/|r| + sqrt(1 - t^2) v, where r is the residual of its component, t the first coordinate of a
+    point on the sphere, and v a unit vector orthogonal to r. The q vectors v of a component enter only as a weighted
+    sum, which is replaced by a normal vector of the same covariance; its other moments differ by shares of the order
+    1/d. The cost hardly depends on q then. Like directions, the draws are the same for all rows.
+    """
+    n = len(centres)
+    square = rng.standard_normal((n, q), dtype=np.float32)
+    t = square / np.sqrt(square**2 + 2 * rng.standard_gamma((D - 1) / 2, (n, q), dtype=np.float32))
+    rest = 1 - t * t
+    x = rng.standard_normal((n, D), dtype=np.float32)
+    residuals = points[:, None] - centres
+    size = np.sqrt(np.einsum("kid,kid->ki", residuals, residuals))
+    half = np.float32(MU / 2)  # each direction has the weight t |r| + mu / 2
+    along = (t * t).sum(axis=1) * size + half * t.sum(axis=1)
+    spread = (rest * t * t).sum(axis=1) * size**2 + 2 * half * (rest * t).sum(axis=1) * size
+    across = np.sqrt(np.maximum(spread + half**2 * rest.sum(axis=1), 0) / np.float32(D - 1))
+    along -= across * np.einsum("kid,id->ki", residuals, x) / size  # the part of x along r
+    return np.float32(D / (n * q)) * (np.einsum("ki,kid->kd", along / size, residuals) + across @ x)
+
+
 def largest(points: Floats, keep: np.ndarray) -> Floats:
     """Return H_k of each row, with the row's own k."""
     size = np.abs(points)
@@ -102,8 +136,10 @@ def largest(points: Floats, keep: np.ndarray) -> Floats:
     return np.where(size >= least[:, None], points, np.float32(0))
 
 
-def runs(eta: float, q: int, ks: tuple[int, ...], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Run every method with every k.
+def runs(
+    eta: float, q: int, ks: tuple[int, ...], seed: int, own: bool = False, m: int = M
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run every method with every k, by the paper's law (``own``) or by the library's.
 
     Return the gaps left as shares of the first one, of shape (method, k) and infinite after divergence, and the first
     step below each of GOALS, of shape (goal, method, k) and 0 if there is none.
@@ -116,17 +152,25 @@ def runs(eta: float, q: int, ks: tuple[int, ...], seed: int) -> tuple[np.ndarray
     theta = np.zeros((len(keep), D), np.float32)
     first, steps, step_size = box.gap(np.zeros(D)), steps_of(eta), np.float32(eta)
 
-    u = unit_vectors(rng, q)
-    held = np.repeat((estimates(-centres, u) + part_of_mu(u))[None], len(ks), axis=0)  # SAGA's memory at theta^(0)
-    anchor = anchor_gradient = before = gradient = theta[vr]
+    blocks = [unit_vectors(rng, q) for _ in range(N)] if own else [unit_vectors(rng, q)] * N
+    rows = [estimates(-centre[None], u)[0] + part_of_mu(u) for centre, u in zip(centres, blocks, strict=True)]
+    held = np.repeat(np.array(rows)[None], len(ks), axis=0)  # SAGA's memory at theta^(0)
+    anchor = anchor_gradient = before = gradient = full_gradient = first_gradient = theta[vr]
     alive, below = np.ones(len(keep), bool), np.zeros((len(GOALS), len(keep)), int)
     ends = []
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(steps):
-            begins = t % M == 0
+            begins = t % m == 0
             if begins:
-                u = unit_vectors(rng, q)
                 anchor = theta[vr]
+            if own:
+                averaged = (full, vr, sarah) if begins else (full,)
+                means = mean_of_own(rng, np.concatenate([theta[part] for part in averaged]), centres, q)
+                full_gradient, *others = means.reshape(len(averaged), len(ks), D)
+                if begins:
+                    anchor_gradient, first_gradient = others
+            elif begins:
+                u = unit_vectors(rng, q)
                 anchor_gradient = estimates(anchor - mean, u) + part_of_mu(u)
             u, i = unit_vectors(rng, q), int(rng.integers(N))
             residuals = np.empty_like(theta)
@@ -142,6 +186,9 @@ def runs(eta: float, q: int, ks: tuple[int, ...], seed: int) -> tuple[np.ndarray
             held[:, i] = fresh
             g[vr] += anchor_gradient  # inside a difference, the parts of mu cancel
             g[sarah] += added if begins else gradient
+            if own:
+                g[full] = full_gradient
+                g[sarah] = first_gradient if begins else g[sarah]
             before, gradient = theta[sarah], g[sarah]
             theta = largest(theta - step_size * g, keep)
             gaps = 0.5 * ((theta - mean) ** 2).sum(axis=1) / first
@@ -160,7 +207,11 @@ def runs(eta: float, q: int, ks: tuple[int, ...], seed: int) -> tuple[np.ndarray
 
 
 def sweep(
-    seeds: int, qs: tuple[int, ...] = QS, ks: tuple[int, ...] = KS, etas: tuple[float, ...] = ETAS
+    seeds: int,
+    qs: tuple[int, ...] = QS,
+    ks: tuple[int, ...] = KS,
+    etas: tuple[float, ...] = ETAS,
+    own: bool = False,
 ) -> dict[str, Any]:
     """Return, for each method, the gap left by (eta, k, q), and the fewest calls over eta to each goal by (k, q).
 
@@ -172,7 +223,7 @@ def sweep(
     }
     for e, eta in enumerate(etas):
         for c, q in enumerate(qs):
-            gaps, hits = zip(*(runs(eta, q, ks, seed) for seed in range(seeds)), strict=True)
+            gaps, hits = zip(*(runs(eta, q, ks, seed, own) for seed in range(seeds)), strict=True)
             middle = np.median(gaps, axis=0)
             reached = np.median(np.where(np.array(hits) > 0, hits, np.inf), axis=0)
             for j, name in enumerate(METHODS):
@@ -188,6 +239,39 @@ def sweep(
         "left": {name: cube.tolist() for name, cube in left.items()},
         "calls": {goal: {name: cube.tolist() for name, cube in by.items()} for goal, by in calls.items()},
     }
+
+
+def floors(seeds: int, qs: tuple[int, ...] = FLOOR_QS, ms: tuple[int, ...] = FLOOR_MS) -> dict[str, Any]:
+    """Return the gaps left by the paper's law at FLOOR_K: by q beyond those of the sweep, and by m at a small q."""
+    by_q = {q: [runs(FLOOR_ETA, q, (FLOOR_K,), seed, own=True)[0][:, 0] for seed in range(seeds)] for q in qs}
+    by_m = {
+        m: [runs(SMALL_ETA, SMALL_Q, (FLOOR_K,), seed, own=True, m=m)[0][:, 0] for seed in range(3 * seeds)] for m in ms
+    }
+    middle = {
+        name: [dict(zip(METHODS, np.median(rows, axis=0).tolist(), strict=True)) for rows in by.values()]
+        for name, by in (("by_q", by_q), ("by_m", by_m))
+    }
+    return {"q": qs, "m": ms, "k": FLOOR_K, "eta": FLOOR_ETA, "small_q": SMALL_Q, "small_eta": SMALL_ETA} | middle
+
+
+def predicted_floor(method: str, eta: float, q: int, k: int, m: int = M) -> float:
+    """Return the gap that the noise at the solution leaves by the paper's law, as a share of the first one.
+
+    At theta*, each coordinate of a component's estimate has the variance V = sigma^2 (1/q + 1/d), sigma^2 = E||b_i -
+    mean||^2, where 1/q is due to the directions and 1/d to the choice of a component. A step of length eta shrinks
+    errors by 1 - eta and adds noise, which leaves eta V/2 per coordinate, on k of them. The mean of n components has
+    the variance sigma^2/(qn). The m steps of an epoch repeat the same error of the anchor, which adds up to m times the
+    variance of m independent ones. Where eta k/q is not small, the noise grows with the distance as well, and more is
+    left.
+    """
+    sigma_square = D * SPREAD**2 * (1 - 1 / N)
+    noise = {
+        "SZOHT": 1 / q + 1 / D,
+        "FGZOHT": 1 / (q * N),
+        "VR-SZHT": m / (q * N),
+        "SARAH-SZHT": m / (q * N),
+    }
+    return eta * k / 4 * sigma_square * noise[method] / (SIGNAL**2 / 2)
 
 
 def best(cube: Any) -> np.ndarray:

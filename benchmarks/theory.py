@@ -4,9 +4,9 @@
 
 The parts are the slack of the inequalities, the conflict between gradient error and expansivity, the (q, k) plane, the
 exponents of the complexities, and the outgoing iterate of an epoch. The script prints its measurements, keeps them in
-docs/theory.json, draws docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about 15
-minutes on one core. With --quick they take a minute, and nothing is written. With --redraw the pictures and tables are
-made again from docs/theory.json.
+docs/theory.json, draws docs/pictures/theory-*.png, and puts the tables into docs/theory.md. All parts take about 25
+minutes on one core, more than half of them for the plane. With --quick they take a minute, and nothing is written. With
+--redraw the pictures and tables are made again from docs/theory.json.
 """
 
 from __future__ import annotations
@@ -60,8 +60,13 @@ def measure(part: str, quick: bool) -> Any:
             "reduced": conflict.reduced(draws // 4),
         }
     if part == "plane":
-        quickly = {"qs": (4, 64), "ks": (2, 16), "etas": (0.1, 0.03)} if quick else {}
-        found: dict[str, Any] = plane.sweep(1 if quick else 3, **quickly)
+        seeds = 1 if quick else 3
+        small: dict[str, Any] = {"qs": (4, 64), "ks": (2, 16), "etas": (0.1, 0.03)}
+        found: dict[str, Any] = {
+            "own": plane.sweep(seeds, own=True, **(small if quick else {"qs": plane.OWN_QS, "ks": plane.OWN_KS})),
+            "common": plane.sweep(seeds, **(small if quick else {})),
+            "floors": plane.floors(1, (64,), (1, 10)) if quick else plane.floors(seeds),
+        }
         size = {"d": plane.D, "s2": plane.D, "k_star": plane.K_STAR, "kappa": 1.0}
         return found | {"szoht_q": theory.szoht_q(**size), "vr_k": theory.vr_least_k(k_star=1, kappa=1.0)}
     if part == "outgoing":
@@ -117,12 +122,21 @@ def report(part: str, found: Any) -> list[str]:
 
 
 def plane_tables(found: dict[str, Any]) -> list[str]:
-    """Return the tables of the plane: with the best learning rate, by learning rate, and in calls."""
-    qs, ks, etas = found["q"], found["k"], found["eta"]
+    """Return the tables of the plane, first by the paper's law of directions and then by the library's."""
+    tables = [["**The paper's estimator: directions of its own for each component**", ""], law_tables(found["own"])]
+    tables += [floor_tables(found), ["**Common directions for all components**", ""], law_tables(found["common"])]
+    return [line for table in tables for line in table][:-1]
 
-    def lines_of(words: str, heads: list[Any], rows: dict[str, list[str]]) -> list[str]:
-        lines = [f"| {words} | " + " | ".join(f"{head:,}" for head in heads) + " |", "|---" * (len(heads) + 1) + "|"]
-        return [*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()), ""]
+
+def lines_of(words: str, heads: list[Any], rows: dict[str, list[str]]) -> list[str]:
+    """Return the lines of a table of Markdown, and an empty one."""
+    lines = [f"| {words} | " + " | ".join(f"{head:,}" for head in heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    return [*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()), ""]
+
+
+def law_tables(found: dict[str, Any]) -> list[str]:
+    """Return the tables of one law: with the best learning rate, by learning rate, and in calls."""
+    qs, ks, etas = found["q"], found["k"], found["eta"]
 
     def cell(q: int | None) -> str:
         return "-" if q is None else f"{q:,}"
@@ -139,7 +153,7 @@ def plane_tables(found: dict[str, Any]) -> list[str]:
         for name, cube in found["left"].items()
     }
     calls = {
-        f"{name}, to {words}": [f"{float(f'{x:.2g}'):,.0f}" if math.isfinite(x) else "-" for x in table[ks.index(k)]]
+        f"{name}, to {words}": [rounded(x) for x in table[ks.index(k)]]
         for words, goal in (("1/100", "0.01"), ("1/10,000", "0.0001"))
         for name, table in found["calls"][goal].items()
     }
@@ -148,7 +162,40 @@ def plane_tables(found: dict[str, Any]) -> list[str]:
         *lines_of(f"gap left with the best eta and q = {qs[0]}, by k", ks, few),
         *lines_of(f"least q that does not diverge at k = {k}, by eta", etas, stable),
         *lines_of(f"calls with the best eta at k = {k}, by q", qs, calls),
-    ][:-1]
+    ]
+
+
+def floor_tables(found: dict[str, Any]) -> list[str]:
+    """Return what the methods leave by the paper's law: against eta, against q, and against m."""
+    own, floors = found["own"], found["floors"]
+    k = own["k"].index(SHOWN_K) if SHOWN_K in own["k"] else -1
+    by_eta = {
+        f"{name}, q = {q}": [gap_of(one) for one in np.array(cube, float)[:, k, own["q"].index(q)]]
+        for q in own["q"][:3:2]  # 1 and 16
+        for name, cube in own["left"].items()
+    }
+    by_q, by_m = (
+        {name: [gap_of(one[name]) for one in floors[by]] for name in plane.METHODS} for by in ("by_q", "by_m")
+    )
+    at = f"k = {floors['k']}, eta = {floors['eta']:g}"
+    small = f"k = {floors['k']}, eta = {floors['small_eta']:g}, q = {floors['small_q']}"
+    reduced = {name: cells for name, cells in by_m.items() if name in ("VR-SZHT", "SARAH-SZHT")}
+    others = [f"{name} {by_m[name][floors['m'].index(plane.M)]}" for name in ("SZOHT", "FGZOHT")]
+    return [
+        *lines_of(f"gap left at k = {own['k'][k]}, by eta", own["eta"], by_eta),
+        *lines_of(f"gap left at {at}, by q", floors["q"], by_q),
+        *lines_of(f"gap left at {small}, by m ({', '.join(others)})", floors["m"], reduced),
+    ]
+
+
+def gap_of(gap: float) -> str:
+    """Write a gap that is left, as a share of the first one."""
+    return "diverges" if not gap < 1 else f"{gap:.1e}".replace("e-0", "e-")
+
+
+def rounded(calls: float) -> str:
+    """Write a number of calls with two digits, or a dash if the goal was not reached."""
+    return f"{float(f'{calls:.2g}'):,.0f}" if math.isfinite(calls) else "-"
 
 
 def _exponent(value: float) -> str:
