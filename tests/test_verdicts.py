@@ -352,6 +352,6 @@ def test_the_sentence_says_where_a_claim_holds_and_how_strongly():
     most = verdict.verdict_of("x", "claim", "paper", "measure", cases("a", True, True, False), about=verdict.MOST)
     assert (most.outcome, most.sentence) == ("holds", "It holds for a (2 of 3).")
     assert told == (
-        "It holds for a (2 of 2; x is 2) and c (1 of 1; x is 2); it does not hold for b (0 yes, 1 no of 2; x is 2); "
+        "It holds for a (2 of 2; x is 2) and c (x is 2); it does not hold for b (0 yes, 1 no of 2; x is 2); "
         "it is undecided for d (0 yes, 0 no of 2; x is 2)."
     )

@@ -84,7 +84,8 @@ class Verdict:
         values = [case.estimate.value for case in cases if not np.isnan(case.estimate.value)]
         if not self.strength or not values:
             return count
-        return f"{count}; {self.strength.format(_short(_middle(values)))}"
+        strength = self.strength.format(_short(_middle(values)))
+        return strength if len(cases) == 1 else f"{count}; {strength}"
 
 
 def clear(estimate: Estimate, at: float = 1.0) -> bool | None:

@@ -113,7 +113,7 @@ def some_reduced_method_is_lower(attacked: Sequence[Attacks]) -> Verdict | None:
         cases,
         0.0,
         about=MOST,
-        strength="the vanilla loss is {} higher",
+        strength="the vanilla loss minus theirs is {}",
     )
 
 
@@ -133,7 +133,7 @@ def the_named_methods_are_lower(attacked: Sequence[Attacks]) -> Verdict | None:
         "lower)",
         cases,
         0.0,
-        strength="the other loss is {} higher",
+        strength="the other loss minus its own is {}",
     )
 
 

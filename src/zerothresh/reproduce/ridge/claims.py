@@ -152,7 +152,7 @@ def lower_by_the_mean(studies: Sequence[Study]) -> Verdict | None:
         "(above 0: the other is lower)",
         cases,
         0.0,
-        strength="SZOHT ends {} of F(0) - F* above them",
+        strength="the mean of SZOHT minus theirs is {} of F(0) - F*",
     )
 
 
@@ -212,7 +212,7 @@ def lower_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
         "(above 0: the larger k is lower)",
         cases,
         0.0,
-        strength="the largest k ends {} of F(0) - F* lower than the smallest",
+        strength="F at the smallest k minus F at the largest is {} of F(0) - F*",
     )
 
 
@@ -421,7 +421,7 @@ def supports_of_szoht_and_fgzoht(studies: Sequence[Study]) -> Verdict | None:
         "Share of runs that end with the best support, that of SZOHT minus that of FGZOHT (above 0: SZOHT's is larger)",
         cases,
         0.0,
-        strength="a difference of {} in the shares",
+        strength="the difference of the shares is {}",
     )
 
 
