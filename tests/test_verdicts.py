@@ -222,6 +222,9 @@ def test_no_smaller_learning_rate_to_try_is_no_reason_to_say_no():
     study.results = [replace(result, eta=smallest) for result in study.results]
     found = claims.any_number_of_directions([study])
     assert {case.says for case in found.cases} == {None}
+    nowhere = on_ladders("ridge", lambda entry: (0.9, 0.9, 0.9))
+    nowhere.results = [replace(result, eta=smallest) for result in nowhere.results]
+    assert claims.any_number_of_directions([nowhere]).outcome == "does not hold"
     falling = on_ladders("ridge", lambda entry: FALLING)
     falling.results = [replace(result, eta=smallest) for result in falling.results]
     assert claims.any_number_of_directions([falling]).outcome == "holds"

@@ -108,7 +108,8 @@ def _falling(steps: Sequence[RaceResult]) -> tuple[Estimate, bool | None]:
 
     Each end of the interval is the lower one of the two decades, so that it is above `FALLS` if both decades clearly
     are, and below if one clearly is. If the smallest learning rate is the best for the largest budget, the error may
-    have stopped falling for want of a smaller one: then the answer is not no, but unclear.
+    have stopped falling for want of a smaller one: then the answer is not no, but unclear. This excuses only a method
+    that gets somewhere with the smallest learning rate: a smaller one would move even less.
     """
     runs = [step.measures(fresh=True) for step in steps]
     decades = []
@@ -119,7 +120,8 @@ def _falling(steps: Sequence[RaceResult]) -> tuple[Estimate, bool | None]:
     says = clear(found, FALLS)
     last = steps[-1]
     at_the_edge = last.eta == min(last.study.experiment.etas_of(last.race))
-    return found, None if says is False and at_the_edge else says
+    excused = at_the_edge and float(np.median(runs[-1].relative)) < FAR
+    return found, None if says is False and excused else says
 
 
 def _ladders(studies: Sequence[Study], label: str) -> Iterator[tuple[Study, Entry, Estimate, bool | None, str]]:
