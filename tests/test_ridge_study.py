@@ -76,7 +76,8 @@ def test_ladders_have_budgets_a_decade_apart_and_at_least_the_papers_learning_ra
     for races in climbs.values():
         budgets = [experiment.budget_of(race) for race in races]
         assert budgets == [experiment.budget // 10, experiment.budget, 10 * experiment.budget]
-        assert {len(race.protocol.judge) for race in races} == {12}
+        fresh = 30 if (experiment.name, races[0].entry.label) == ("ridge", "VR-SZHT") else 12
+        assert {len(race.protocol.judge) for race in races} == {fresh}
     assert not any(race.rule == LOWEST_OWN for race in make(quick=True).races)
 
 
