@@ -11,7 +11,7 @@ from small_reports import without_drawing
 import zerothresh as zt
 from zerothresh.comparison.cell import Curve
 from zerothresh.comparison.comparing import Candidate
-from zerothresh.reproduce.ridge import claims, ridge_figures, study
+from zerothresh.reproduce.ridge import cases, ridge_figures, study
 from zerothresh.reproduce.ridge.experiments import EXPERIMENTS, FIGURE, PAPER, autoprice, bodyfat, synthetic
 from zerothresh.reproduce.ridge.protocol import LOWEST_MEAN, LOWEST_OWN, Panel
 
@@ -222,7 +222,7 @@ def test_the_calls_to_a_level_are_read_off_the_curve(small):
 def test_only_runs_of_the_same_problem_and_seed_are_paired(small):
     whole = small.find("SZOHT", Panel(3, 200)).measures(fresh=True)
     part = replace(whole, places=whole.places[2:5], runs=whole.runs[2:5])
-    one, other = claims.paired(part, whole, "own")
+    one, other = cases.paired(part, whole, "own")
     np.testing.assert_array_equal(one, other)
     assert len(one) == 3
 

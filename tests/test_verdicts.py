@@ -13,7 +13,7 @@ from zerothresh.comparison.cell import Curve, Outcome, Records
 from zerothresh.comparison.comparing import Candidate
 from zerothresh.comparison.summary import Estimate, ratio
 from zerothresh.reports import verdict
-from zerothresh.reproduce.ridge import claims
+from zerothresh.reproduce.ridge import cases, claims
 from zerothresh.reproduce.ridge.experiments import LADDER, bodyfat, synthetic
 from zerothresh.reproduce.ridge.protocol import LOWEST_MEAN, LOWEST_OWN, Panel
 from zerothresh.reproduce.ridge.study import RaceResult, Study
@@ -129,7 +129,7 @@ def in_all(what):
         experiment_of("ridge"),
         lambda race: (
             what(race.entry.label, race.entry.panel)
-            if race.rule == LOWEST_MEAN and not race.entry.switch and race.entry.label in claims.PRINTED
+            if race.rule == LOWEST_MEAN and not race.entry.switch and race.entry.label in cases.PRINTED
             else None
         ),
     )
@@ -147,7 +147,7 @@ def test_larger_k_is_smoother_if_it_is_so_in_most_cases():
     def with_help_for(labels):
         return in_all(lambda label, panel: Ending(rises=0.1 if (panel.k == 4) == (label in labels) else 1.0))
 
-    all_labels = list(claims.PRINTED)
+    all_labels = list(cases.PRINTED)
     assert claims.smoother_for_larger_k([with_help_for(all_labels)]).outcome == "holds"
     assert claims.smoother_for_larger_k([with_help_for(all_labels[:4])]).outcome == "holds"  # four of seven: most
     assert claims.smoother_for_larger_k([with_help_for(all_labels[:3])]).outcome == "does not hold"
@@ -233,7 +233,7 @@ def test_no_smaller_learning_rate_to_try_is_no_reason_to_say_no():
 def test_the_estimate_of_a_ladder_says_what_its_answer_says():
     for steps in (FALLING, FLAT, STALLED, (0.1, 0.0999, 0.001), (0.5, 0.1, 1e-9)):
         for case in claims.any_number_of_directions([on_ladders("ridge", lambda entry, s=steps: s)]).cases:
-            assert case.says == verdict.clear(case.estimate, claims.FALLS)
+            assert case.says == verdict.clear(case.estimate, cases.FALLS)
 
 
 def test_more_steps_are_not_rougher_by_themselves():

@@ -1,30 +1,18 @@
-"""The paper's claims as short functions: in which cases each is examined, and what is compared there."""
+"""The claims as short functions: what the paper says, what is compared in each case, and how the answer reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zerothresh.comparison.summary import Estimate, difference, ratio
+from zerothresh.comparison.summary import difference, ratio
 from zerothresh.reports.verdict import MOST, SOME, Case, Verdict, clear, verdict_of
-from zerothresh.reproduce.ridge.experiments import BESIDE, FIGURE, FIGURED, PAPER
-from zerothresh.reproduce.ridge.protocol import Entry, Panel
-from zerothresh.reproduce.ridge.study import Measures, RaceResult, Study
-
-Array = NDArray[np.float64]
+from zerothresh.reproduce.ridge.cases import FALLS, FAR, across, both, in_panels, judged, ladders, paired
+from zerothresh.reproduce.ridge.protocol import Panel
+from zerothresh.reproduce.ridge.study import Study
 
 REDUCED = ("VR-SZHT", "SAGA-SZHT", "SARAH-SZHT")
-PRINTED = (*FIGURE, *BESIDE)  # the methods that the paper's claims are about
-FAR = 0.1  # the share of F(0) - F* that every method reaches
-# An error goes on falling if ten times the calls divide it at least by this. A floor would leave it as it is, and the
-# best eta of a noisy method for each budget divides it by up to ten.
-FALLS = 2.0
-# A share of F(0) - F* below which an error need not fall any further: the order of the theorems' system error, which
-# comes from the difference step mu, where curvatures are about 1.
-SYSTEM_ERROR = PAPER.mu**2
 OURS = "our own question"
 ORDERS = 100.0  # the ratio from which on we speak of orders of magnitude
 
@@ -50,100 +38,14 @@ def verdicts_on(studies: Sequence[Study]) -> list[Verdict]:
     return [verdict for claim in claims if (verdict := claim(studies)) is not None]
 
 
-# The cases.
-
-
-def _panels(studies: Sequence[Study], labels: Sequence[str]) -> Iterator[tuple[Study, Panel, str, str]]:
-    """Yield study, panel, method and setting: the experiment, with the figure of Section 5 as a setting of its own."""
-    for study in studies:
-        for panel in sorted(study.experiment.panels, key=lambda panel: panel != FIGURED):  # the paper's figure first
-            for label in labels:
-                yield study, panel, label, _setting(study, panel)
-
-
-def _setting(study: Study, panel: Panel) -> str:
-    """Return where a case belongs in the sentence of a verdict."""
-    if study.experiment.name != "ridge":
-        return study.experiment.name
-    return f"ridge at the paper's own panel ({panel})" if panel == FIGURED else "the other ridge panels"
-
-
-def _both(study: Study, panel: Panel, one: str, other: str) -> tuple[Measures, Measures] | None:
-    """Return the measures of two methods in a panel, or None if one is missing."""
-    first, second = study.measures(one, panel), study.measures(other, panel)
-    return None if first is None or second is None else (first, second)
-
-
-def _ends(study: Study, what: str) -> Iterator[tuple[Panel, Panel]]:
-    """Yield pairs of panels that differ only in k (or q): the smallest and the largest."""
-    other = "q" if what == "k" else "k"
-    for fixed in sorted({getattr(panel, other) for panel in study.experiment.panels}):
-        row = [panel for panel in study.experiment.panels if getattr(panel, other) == fixed]
-        row.sort(key=lambda panel: int(getattr(panel, what)))
-        if len(row) > 1:
-            yield row[0], row[-1]
-
-
-def _across(studies: Sequence[Study], what: str) -> Iterator[tuple[Study, str, Measures, Measures]]:
-    """Yield study, method of the paper, and its measures at the smallest and the largest k (or q)."""
-    for study in studies:
-        for small, large in _ends(study, what):
-            for label in (label for label in study.labels() if label in PRINTED):
-                one, other = study.measures(label, small), study.measures(label, large)
-                if one is not None and other is not None:
-                    yield study, label, one, other
-
-
-def _judged(studies: Sequence[Study], label: str | None = None, switch: str = "") -> Iterator[tuple[Study, RaceResult]]:
-    """Yield the results that have fresh runs."""
-    for study in studies:
-        for result in study.compared():
-            entry = result.race.entry
-            if result.judged and entry.switch == switch and label in (None, entry.label):
-                yield study, result
-
-
-def _falling(steps: Sequence[RaceResult]) -> tuple[Estimate, bool | None]:
-    """Return by what ten times the calls divide the error in the slower decade of a ladder, and if it goes on falling.
-
-    Each end of the interval is the lower one of the two decades, so that it is above `FALLS` if both decades clearly
-    are, and below if one clearly is. If the smallest learning rate is the best for the largest budget, the error may
-    have stopped falling for want of a smaller one: then the answer is not no, but unclear. This excuses only a method
-    that gets somewhere with the smallest learning rate: a smaller one would move even less.
-    """
-    runs = [step.measures(fresh=True) for step in steps]
-    decades = []
-    for few, many in pairwise(runs):
-        before, after = paired(few, many, "relative")
-        decades.append(ratio(np.where(after <= SYSTEM_ERROR, np.inf, before), after))
-    found = Estimate(*(min(getattr(decade, part) for decade in decades) for part in ("value", "low", "high")))
-    says = clear(found, FALLS)
-    last = steps[-1]
-    at_the_edge = last.eta == min(last.study.experiment.etas_of(last.race))
-    excused = at_the_edge and float(np.median(runs[-1].relative)) < FAR
-    return found, None if says is False and excused else says
-
-
-def _ladders(studies: Sequence[Study], label: str) -> Iterator[tuple[Study, Entry, Estimate, bool | None, str]]:
-    """Yield study, entry, by what its error falls per decade, if it goes on falling, and the name of the case."""
-    for study in studies:
-        for entry, steps in study.ladders().items():
-            if entry.label == label:
-                found, falls = _falling(steps)
-                (middle,) = (step for step in steps if step.race.decades == 0)
-                error = float(np.median(middle.measures(fresh=True).relative))
-                name = f"{study.experiment.name}, {entry.panel}{f', {entry.switch}' if entry.switch else ''}"
-                yield study, entry, found, falls, f"{name} (error {error:.1g} after {study.experiment.budget:,} calls)"
-
-
 # The paper's claims.
 
 
 def lower_by_the_mean(studies: Sequence[Study]) -> Verdict | None:
     """Compare with SZOHT by the paper's measure, the mean of F at the end."""
     cases = []
-    for study, panel, label, setting in _panels(studies, REDUCED):
-        if (pair := _both(study, panel, "SZOHT", label)) is not None:
+    for study, panel, label, setting in in_panels(studies, REDUCED):
+        if (pair := both(study, panel, "SZOHT", label)) is not None:
             found = difference(pair[0].gap / pair[0].start, pair[1].gap / pair[1].start)
             cases.append(Case(f"{study.experiment.name}, {panel}, {label}", found, clear(found, 0.0), setting))
     return verdict_of(
@@ -161,8 +63,8 @@ def lower_by_the_mean(studies: Sequence[Study]) -> Verdict | None:
 def lower_on_their_support(studies: Sequence[Study]) -> Verdict | None:
     """Compare with SZOHT by the own-support error, which does not depend on wrong supports."""
     cases = []
-    for study, panel, label, setting in _panels(studies, REDUCED):
-        if (pair := _both(study, panel, "SZOHT", label)) is not None:
+    for study, panel, label, setting in in_panels(studies, REDUCED):
+        if (pair := both(study, panel, "SZOHT", label)) is not None:
             found = ratio(pair[0].own, pair[1].own)
             cases.append(Case(f"{study.experiment.name}, {panel}, {label}", found, clear(found), setting))
     return verdict_of(
@@ -179,8 +81,8 @@ def lower_on_their_support(studies: Sequence[Study]) -> Verdict | None:
 def cheaper_than_the_full_gradient(studies: Sequence[Study]) -> Verdict | None:
     """Compare with FGZOHT by the calls needed to reach the level where SZOHT ends."""
     cases = []
-    for study, panel, label, setting in _panels(studies, REDUCED):
-        pair, plain = _both(study, panel, "FGZOHT", label), study.measures("SZOHT", panel)
+    for study, panel, label, setting in in_panels(studies, REDUCED):
+        pair, plain = both(study, panel, "FGZOHT", label), study.measures("SZOHT", panel)
         if pair is None or plain is None:
             continue
         level = float(np.median(plain.relative))
@@ -201,7 +103,7 @@ def cheaper_than_the_full_gradient(studies: Sequence[Study]) -> Verdict | None:
 def lower_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
     """Compare F itself, not F - F*, at the smallest and the largest k."""
     cases = []
-    for study, label, one, other in _across(studies, "k"):
+    for study, label, one, other in across(studies, "k"):
         found = difference(one.end / one.start, other.end / one.start)
         cases.append(
             Case(f"{study.experiment.name}, q={one.panel.q}, {label}", found, clear(found, 0.0), study.experiment.name)
@@ -221,7 +123,7 @@ def lower_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
 def smoother_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
     """Compare how much F increases along the way, at the smallest and the largest k; the paper says "often"."""
     cases = []
-    for study, label, one, other in _across(studies, "k"):
+    for study, label, one, other in across(studies, "k"):
         found = ratio(one.roughness, other.roughness)
         name = f"{study.experiment.name}, q={one.panel.q}, {label}"
         cases.append(Case(name, found, clear(found), f"{study.experiment.name}, {label}", study.experiment.name))
@@ -240,7 +142,7 @@ def smoother_for_larger_k(studies: Sequence[Study]) -> Verdict | None:
 def smoother_for_larger_q(studies: Sequence[Study]) -> Verdict | None:
     """Compare how much F increases along the way, at the smallest and the largest q; the paper says "some"."""
     cases = []
-    for study, label, one, other in _across(studies, "q"):
+    for study, label, one, other in across(studies, "q"):
         found = ratio(one.roughness, other.roughness)
         name = f"{study.experiment.name}, q={one.panel.q} over q={other.panel.q}, k={one.panel.k}, {label}"
         cases.append(Case(name, found, clear(found), f"{study.experiment.name}, {label}", label))
@@ -259,7 +161,7 @@ def smoother_for_larger_q(studies: Sequence[Study]) -> Verdict | None:
 def sarah_better_with_more_directions(studies: Sequence[Study]) -> Verdict | None:
     """Compare SARAH-SZHT at the largest and the smallest q."""
     cases = []
-    for study, label, one, other in _across(studies, "q"):
+    for study, label, one, other in across(studies, "q"):
         if label == "SARAH-SZHT" and study.experiment.name == "ridge":  # which is what the paper says it of
             found = ratio(one.own, other.own)
             name = f"{study.experiment.name}, q={one.panel.q} over q={other.panel.q}"
@@ -278,7 +180,7 @@ def sarah_better_with_more_directions(studies: Sequence[Study]) -> Verdict | Non
 def more_directions_cost_more(studies: Sequence[Study]) -> Verdict | None:
     """Compare the calls needed to reach a level that every method reaches, at the largest and the smallest q."""
     cases = []
-    for study, label, one, other in _across(studies, "q"):
+    for study, label, one, other in across(studies, "q"):
         found = ratio(other.calls_to(FAR), one.calls_to(FAR))
         name = f"{study.experiment.name}, k={one.panel.k}, {label}"
         cases.append(Case(name, found, clear(found), f"{study.experiment.name}, {label}", study.experiment.name))
@@ -296,7 +198,7 @@ def more_directions_cost_more(studies: Sequence[Study]) -> Verdict | None:
 def sarah_on_real_data(studies: Sequence[Study]) -> Verdict | None:
     """Examine shared and independent directions, because the paper does not say which it uses."""
     cases = []
-    for study, entry, found, falls, name in _ladders(studies, "SARAH-SZHT"):
+    for study, entry, found, falls, name in ladders(studies, "SARAH-SZHT"):
         if study.experiment.name != "ridge":
             kind = entry.switch or "shared directions"
             cases.append(Case(name, found, None if falls is None else not falls, kind))
@@ -314,7 +216,7 @@ def sarah_on_real_data(studies: Sequence[Study]) -> Verdict | None:
 def any_number_of_directions(studies: Sequence[Study]) -> Verdict | None:
     """Examine whether the error of VR-SZHT goes on falling, for every q with budgets a decade apart."""
     cases = []
-    for study, entry, found, falls, name in _ladders(studies, "VR-SZHT"):
+    for study, entry, found, falls, name in ladders(studies, "VR-SZHT"):
         group = f"{study.experiment.name}, q={entry.panel.q}"
         cases.append(Case(name, found, falls, group, study.experiment.name))
     return verdict_of(
@@ -343,7 +245,7 @@ def the_error_depends_on_q(studies: Sequence[Study]) -> Verdict | None:
     cases = []
     for study in studies:
         most = max(panel.q for panel in study.experiment.panels)
-        for _, result in _judged([study]):
+        for _, result in judged([study]):
             entry = result.race.entry
             many = study.measures(entry.label, Panel(entry.panel.k, most))
             if entry.panel.q >= most / 10 or many is None or entry.label == "SZOHT":
@@ -366,7 +268,7 @@ def the_error_depends_on_q(studies: Sequence[Study]) -> Verdict | None:
 def a_block_lowers_the_error(studies: Sequence[Study]) -> Verdict | None:
     """Compare an orthonormal block of q = d with random directions: as many, and the most that were tried."""
     cases = []
-    for study, result in _judged(studies, switch="orthonormal block"):
+    for study, result in judged(studies, switch="orthonormal block"):
         entry = result.race.entry
         for q in sorted({entry.panel.q, max(panel.q for panel in study.experiment.panels)}):
             base = study.measures(entry.label, Panel(entry.panel.k, q))
@@ -389,7 +291,7 @@ def a_block_lowers_the_error(studies: Sequence[Study]) -> Verdict | None:
 def sarah_needs_shared_directions(studies: Sequence[Study]) -> Verdict | None:
     """Compare independent with shared directions inside a difference."""
     cases = []
-    for study, result in _judged(studies, "SARAH-SZHT", "independent directions"):
+    for study, result in judged(studies, "SARAH-SZHT", "independent directions"):
         base = study.measures("SARAH-SZHT", result.race.entry.panel)
         if base is not None:
             found = ratio(*paired(result.measures(fresh=True), base, "own"))
@@ -411,7 +313,7 @@ def supports_of_szoht_and_fgzoht(studies: Sequence[Study]) -> Verdict | None:
     cases = []
     for study in studies:
         for panel in study.experiment.panels:
-            pair = _both(study, panel, "SZOHT", "FGZOHT")
+            pair = both(study, panel, "SZOHT", "FGZOHT")
             # On real data several supports are nearly equally good, so that only synthetic data can tell.
             if pair is not None and study.experiment.name == "ridge":
                 found = difference(pair[0].right.astype(float), pair[1].right.astype(float))
@@ -425,10 +327,3 @@ def supports_of_szoht_and_fgzoht(studies: Sequence[Study]) -> Verdict | None:
         0.0,
         strength="the difference of the shares is {}",
     )
-
-
-def paired(one: Measures, other: Measures, what: str) -> tuple[Array, Array]:
-    """Return a measure of the runs that both have in common, matched by problem and seed."""
-    places = {place: at for at, place in enumerate(other.places)}
-    rows = [(at, places[place]) for at, place in enumerate(one.places) if place in places]
-    return getattr(one, what)[[a for a, _ in rows]], getattr(other, what)[[b for _, b in rows]]

@@ -7,7 +7,7 @@ import numpy as np
 from zerothresh.comparison.cell import Subject
 from zerothresh.comparison.summary import UNKNOWN, mean, median, ratio, share
 from zerothresh.reports.tables import ReportTable, interval, short, with_deviation
-from zerothresh.reproduce.ridge.claims import paired
+from zerothresh.reproduce.ridge.cases import paired
 from zerothresh.reproduce.ridge.study import RaceResult, Study, cell_of
 
 _ESTIMATE = ("own", "low", "high")  # the columns of an own-support error with its interval
