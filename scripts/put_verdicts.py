@@ -24,7 +24,8 @@ WORDS = {
     "depends": "depend on the setting",
     "undecided": "are undecided",
 }
-WIDTH, COLOURS = 1100, 96  # of a picture in the documentation: enough to read it, and small in the repository
+WIDTH, COLOURS = 1100, 128  # of a picture in the documentation: enough to read it, and small in the repository
+ROUNDS = 3  # of k-means after the choice of the colours, which keeps lines of similar colours apart
 KEPT = ("experiments", "quick", "seed", "budgets", "version", "created", "versions", "verdicts")
 
 
@@ -74,7 +75,8 @@ def put_picture(parts: list[Path], name: str) -> None:
     for picture in pictures:
         whole.paste(picture, (0, top))
         top += picture.height
-    whole.quantize(COLOURS).save(ROOT / "docs" / "pictures" / f"{name}.png", optimize=True)
+    few = whole.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, kmeans=ROUNDS)
+    few.save(ROOT / "docs" / "pictures" / f"{name}.png", optimize=True)
 
 
 def main() -> None:

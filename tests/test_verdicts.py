@@ -336,7 +336,9 @@ def test_the_rule_for_most_cases(said, expected):
     ("said", "expected"),
     [
         ({"a": [True, True], "b": [False]}, "holds"),
-        ({"a": [True, False], "b": [False]}, "depends"),
+        ({"a": [True, True, False], "b": [False]}, "holds"),
+        ({"a": [True, False], "b": [False]}, "does not hold"),
+        ({"a": [True, None], "b": [False]}, "undecided"),
         ({"a": [False], "b": [False, False]}, "does not hold"),
         ({"a": [None], "b": [False]}, "undecided"),
     ],

@@ -19,7 +19,7 @@ CLEAR = 0.5  # the share of all cases that must be clear; with fewer, a claim is
 AGREE = 0.9  # the share of the clear cases that must agree for a claim about all cases to hold, or not to hold
 MAJORITY = 0.5  # the share of all cases that must say yes, and more than it, for a claim about most cases to hold
 
-# What a claim says of its cases. A claim about some cases is examined setting by setting: one where it holds is enough.
+# What a claim says of its cases. "Some" is about settings: one is enough in whose most cases the claim holds.
 ALL, MOST, SOME = "all", "most", "some"
 
 
@@ -69,7 +69,7 @@ class Verdict:
     def sentence(self) -> str:
         """The verdict in one sentence: in which settings the claim holds and in which not, and how strongly."""
         places: dict[str, list[str]] = {}
-        about = MOST if self.about == MOST else ALL  # within a setting, a claim about some methods is about that one
+        about = ALL if self.about == ALL else MOST
         for place, cases in grouped(self.cases, by="place").items():
             places.setdefault(combined(cases, about), []).append(f"{place} ({self._counted(cases)})")
         words = {HOLDS: "holds for", DEPENDS: "depends on the case for", FAILS: "does not hold for"}
@@ -101,8 +101,8 @@ def combined(cases: Sequence[Case], about: str = ALL) -> str:
     A claim about all cases is undecided if fewer than half of them are clear. It holds if at least nine tenths of the
     clear ones say yes, and does not hold if as many say no; it depends in between, and also if it holds in one setting
     and does not hold in another. A claim about most cases holds if more than half of all say yes, does not hold if at
-    least half say no, and is undecided otherwise. A claim about some cases is examined in each setting: it holds if it
-    holds in one of them, does not hold if it does not hold in any, and otherwise depends or is undecided.
+    least half say no, and is undecided otherwise. A claim about some settings holds if it holds for most cases of one
+    of them, does not hold if it does not hold for most of any, and is undecided otherwise.
 
     >>> one = Estimate(2.0, 1.5, 3.0)
     >>> combined([Case("", one, True)] * 3 + [Case("", one, None)])
@@ -111,10 +111,10 @@ def combined(cases: Sequence[Case], about: str = ALL) -> str:
     'holds'
     """
     places = list(grouped(cases, by="place").values())
-    outcomes = {combined(members) for members in places} if len(places) > 1 and about != MOST else set()
     if about == SOME:
-        outcomes = outcomes or {combined(cases)}
-        return next((outcome for outcome in (HOLDS, DEPENDS, UNDECIDED) if outcome in outcomes), FAILS)
+        some = {combined(members, MOST) for members in places}
+        return next((outcome for outcome in (HOLDS, UNDECIDED) if outcome in some), FAILS)
+    outcomes = {combined(members) for members in places} if len(places) > 1 and about == ALL else set()
     answers = [case.says for case in cases if case.says is not None]
     if about == MOST:
         if answers.count(True) > MAJORITY * len(cases):

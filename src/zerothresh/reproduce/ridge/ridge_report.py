@@ -153,7 +153,7 @@ def _lead(studies: Sequence[Study]) -> list[str]:
         f"than {CLEAR:.0%} of its cases are clear. Otherwise it holds if at least {AGREE:.0%} of the clear cases say "
         "yes, and does not hold if as many say no. In between, or if it holds in one setting and not in another, it "
         "depends; the sentence below it names the settings. If the paper says “often”, more than half of all cases "
-        "are enough; if it says “some”, one method is.",
+        "are enough; if it says “some”, one method with such a majority is.",
     ]
 
 
