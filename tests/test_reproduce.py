@@ -227,7 +227,7 @@ def test_bad_input_gets_a_sentence(tmp_path):
     for arguments, sentence in (
         (["rigde"], "there is no experiment 'rigde': choose ridge, bodyfat, autoprice or all"),
         (["ridge", "--quick", "--budget", "100", "--jobs", "1"], "budget = 100 is too small"),
-        (["ridge", "--budget", BUDGET], "for k=3, q=50 FGZOHT, 420 calls: budget = 420 is too small"),
+        (["ridge", "--budget", BUDGET], "for k=3, q=50 VR-SZHT, 420 calls: budget = 420 is too small"),
         (["ridge", "--quick", "--jobs", "0"], "jobs must be at least 1"),
         (["ridge", "--quick", "--seed", "-1"], "seed must be at least 0"),
     ):
