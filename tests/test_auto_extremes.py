@@ -10,9 +10,9 @@ from zoo import instance
 
 import zerothresh as zt
 from zerothresh.constraint.threshold import Constraint, HardThreshold
-from zerothresh.methods.auto.descent import Descent
+from zerothresh.methods.auto.arms.descent import Descent
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.quasi_newton import QuasiNewton
+from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.registry import family_of
 from zerothresh.rounds.method import is_sparse

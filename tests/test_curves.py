@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zerothresh.methods.auto.curves import MAX_NODES, Curves, Splines
+from zerothresh.methods.auto.models.curves import MAX_NODES, Curves, Splines
 
 
 def parabolas(z):

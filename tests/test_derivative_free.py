@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import zerothresh as zt
-from zerothresh.methods.auto.derivative_free import evolve_on_support, swap_coordinate
-from zerothresh.methods.auto.descent import Descent
+from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
+from zerothresh.methods.auto.arms.descent import Descent
 from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context

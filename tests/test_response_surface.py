@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
-from zerothresh.methods.auto.response_surface import ResponseSurface
+from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from zerothresh.methods.auto.descent import Descent
+from zerothresh.methods.auto.arms.descent import Descent
+from zerothresh.methods.auto.arms.single_index_model import SingleIndexModel, affordable
+from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
 from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.auto.niht import sampled_gradient_niht
-from zerothresh.methods.auto.single_index_model import SingleIndexModel, affordable
-from zerothresh.methods.auto.stochastic_descent import StochasticDescent
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register

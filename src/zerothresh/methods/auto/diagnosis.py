@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.squares import square
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.estimator import Estimator

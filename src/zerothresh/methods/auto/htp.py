@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from zerothresh.basics import check
-from zerothresh.methods.auto.descent import Descent
+from zerothresh.methods.auto.arms.descent import Descent
 from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context

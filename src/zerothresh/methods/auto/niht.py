@@ -19,7 +19,7 @@ import numpy as np
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
-from zerothresh.methods.auto.significance import significantly_lower
+from zerothresh.methods.auto.models.significance import significantly_lower
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register

@@ -21,9 +21,36 @@ from zerothresh.sampling.philox import DIRECTIONS, Stream
 UNLIMITED = 1e9  # calls to plan with once a budget has been raised: a program plans only with its first one
 NARROWEST = 1e-150  # room between two bounds in which no slope can be seen: its square is no floating-point number
 OUTLIER = 1e3  # times the median change from which a change is asked for once more
-VISIBLE = 1e-3  # of the value itself that such a change must be, or it may be rounding
+VISIBLE = 1e4 * float(np.finfo(float).eps)  # of the value itself that such a change must be, or it may be rounding
 MOST_IDLE = 10_000  # looks at the budget or empty questions between two rounds: beyond it a program goes round for ever
 Asks = Generator[Probes, Answers, Any]  # what `Program.search` returns
+
+
+class _Run:
+    """What all searches of one run share: the round, its random numbers, and what has been seen and said."""
+
+    def __init__(self, task: Task) -> None:
+        self._key = task.key
+        self.round = self.used = 0
+        self.unit = 0.0
+        self.at_start: dict[int, float] = {}
+        self.gradients_at_start: dict[int, Array] = {}
+        self.remarks: list[Remark] = []
+        self.threshold: HardThreshold | None = None
+        self.rng = Stream(0, 0, key=task.key)
+        self._idle = 0  # looks at the budget and empty questions since the last round
+
+    def enter(self, H: HardThreshold, used: int) -> None:
+        """Begin a new round after ``used`` calls."""
+        self.round += 1
+        self.used, self.threshold, self._idle = used, H, 0
+        self.rng = Stream(0, self.round, key=self._key)
+
+    def note_idle(self) -> None:
+        """Count what a program does without asking for a value, and stop one that never asks again."""
+        self._idle += 1
+        if self._idle > MOST_IDLE:
+            raise RuntimeError(f"the method went round {MOST_IDLE} times without asking for a value")
 
 
 class Context:
@@ -41,53 +68,76 @@ class Context:
     random: bool, set by the program: values are random, so that the lowest value seen proves nothing.
     """
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, task: Task, run: _Run | None = None, name: str = "") -> None:
+        self._task, self._name = task, name
+        self._run = _Run(task) if run is None else run
         self.theta0 = self.theta = task.theta0
         self.n, self.d, self.k = task.n, task.d, task.constraint.k
         self.constraint: Constraint = task.constraint
         self.box: Box | None = task.constraint.box
         self.everything = np.arange(self.n)
         self.estimator = task.estimator if task.estimator_given else None
-        self.round = self.used = 0
         self.fun: float | None = None  # F at the iterate, in `unit`
         self.distrusted = False  # whether values were invented, as on_nan="worst" does
         self.random = False
         self._entered = self.theta  # the iterate at the beginning of the round
-        self.remarks: list[Remark] = []
-        self.unit = 0.0  # values are given in this unit, so that they are neither tiny nor huge; 0: not known yet
-        self._at_start: dict[int, float] = {}
-        self._threshold: HardThreshold | None = None
-        self._idle = 0  # looks at the budget and empty questions since the last round
-        self.rng = Stream(0, 0, key=task.key)
+
+    def branch(self, name: str) -> Context:
+        """Return a context for one of several searches of this run: it has an iterate of its own, and shares the rest.
+
+        Its remarks begin with ``name``. What it finds reaches the user only if this context moves there.
+        """
+        branch = Context(self._task, self._run, name)
+        branch.theta, branch.fun, branch.random = self.theta, self.fun, self.random
+        return branch
 
     def enter(self, H: HardThreshold, used: int) -> None:
         """Begin a new round after ``used`` calls; the engine calls this, a program never does."""
-        self.round += 1
-        self.used = used
-        self._idle = 0
-        self._entered, self._threshold = self.theta, H
-        self.rng = Stream(0, self.round, key=self._task.key)
+        self._entered = self.theta
+        self._run.enter(H, used)
+
+    @property
+    def round(self) -> int:
+        """The number of rounds so far."""
+        return self._run.round
+
+    @property
+    def used(self) -> int:
+        """The number of calls so far."""
+        return self._run.used
+
+    @property
+    def rng(self) -> Stream:
+        """The random numbers of this round."""
+        return self._run.rng
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """What the user has been told so far."""
+        return self._run.remarks
+
+    @property
+    def unit(self) -> float:
+        """Values are given in this unit, so that they are neither tiny nor huge; 0: not known yet."""
+        return self._run.unit
+
+    @unit.setter
+    def unit(self, unit: float) -> None:
+        self._run.unit = unit
 
     def H(self, v: Array) -> Array:
         """Return H_k(v), the nearest feasible point; each use is counted."""
-        if self._threshold is None:
+        if self._run.threshold is None:
             raise RuntimeError("H can be used once the first answers have come: ask for something first")
-        return self._threshold(v)
+        return self._run.threshold(v)
 
     @property
     def left(self) -> float:
         """Calls that are left to plan with; unlimited if the budget was raised after the run had begun."""
-        self._note_idle()
+        self._run.note_idle()
         task = self._task
         budget = (task.budget if task.first_budget is None else task.first_budget) - task.reserve
         return UNLIMITED if self.used > budget else budget - self.used
-
-    def _note_idle(self) -> None:
-        """Count what a program does without asking for a value, and stop one that never asks again."""
-        self._idle += 1
-        if self._idle > MOST_IDLE:
-            raise RuntimeError(f"the method went round {MOST_IDLE} times without asking for a value")
 
     # What the program reports.
 
@@ -106,7 +156,7 @@ class Context:
 
     def remark(self, message: str) -> None:
         """Tell the user what was found or chosen."""
-        self.remarks.append((self.used, message))
+        self.remarks.append((self.used, f"{self._name}: {message}" if self._name else message))
 
     # Directions.
 
@@ -121,7 +171,7 @@ class Context:
         """Return f_i at points, for all components or those given by ``of``: (points, components)."""
         of = self.everything if of is None else of
         if not points or not of.size:
-            self._note_idle()
+            self._run.note_idle()
             return np.empty((len(points), of.size))
         _check_finite(points)
         answers = yield Probes.values(points, of)
@@ -143,15 +193,23 @@ class Context:
 
     def remember(self, component: int, value: float) -> None:
         """Keep f_i at the start, so that it is not asked for again."""
-        self._at_start[component] = value
+        self._run.at_start[component] = value
+
+    def remember_gradients(self, of: Indices, gradients: Array) -> None:
+        """Keep gradients of components at the start on the `free` coordinates, one per row, for other searches."""
+        self._run.gradients_at_start.update(zip(of.tolist(), gradients, strict=True))
+
+    def remembered_gradients(self) -> dict[int, Array]:
+        """Return the gradients of components at the start that some search of this run has measured."""
+        return self._run.gradients_at_start
 
     def starts(self, of: Indices) -> Generator[Probes, Answers, Array]:
         """Return f_i at the start for some components: (components,)."""
-        missing = np.array([i for i in of.tolist() if i not in self._at_start], dtype=np.int64)
+        missing = np.array([i for i in of.tolist() if i not in self._run.at_start], dtype=np.int64)
         if missing.size:
             values = yield from self.values([self.theta0], missing)
-            self._at_start.update(zip(missing.tolist(), values[0].tolist(), strict=True))
-        return np.array([self._at_start[i] for i in of.tolist()])
+            self._run.at_start.update(zip(missing.tolist(), values[0].tolist(), strict=True))
+        return np.array([self._run.at_start[i] for i in of.tolist()])
 
     def slopes(
         self, theta: Array, chosen: Indices, h: float, of: Indices, base: Array, *, central: bool = False
@@ -163,7 +221,7 @@ class Context:
         """
         steps = self.steps_inside(theta, chosen, h)
         if not chosen.size or not of.size:
-            self._note_idle()
+            self._run.note_idle()
             return np.empty((of.size, chosen.size)), steps
         block = SparseBlock.coordinates(self.d, chosen, steps)
         moved = yield from self.around(theta, block, 1.0, chosen.size, of)
@@ -210,7 +268,7 @@ class Context:
     def each(self, points: Array, of: Indices) -> Generator[Probes, Answers, Array]:
         """Return the value of component ``of[r]`` at row r of ``points``: (rows,)."""
         if not of.size:
-            self._note_idle()
+            self._run.note_idle()
             return np.empty(0)
         _check_finite(points)
         answers = yield Probes.each(points, of)

@@ -7,7 +7,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint import splicing
 from zerothresh.constraint.threshold import Constraint
-from zerothresh.methods.auto.squares import square
+from zerothresh.methods.auto.models.squares import square
 
 MAX_MODELLED_COORDINATES = 1500  # models are dense matrices: memory grows with the square, time with the cube
 _MIN_CURVATURE_COSINE = 1e-8  # pairs with s'y below this share of |s| |y| would make the BFGS update unstable

@@ -17,11 +17,11 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint import splicing
-from zerothresh.methods.auto.curves import Curves, Splines
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.quasi_newton import MAX_MODELLED_COORDINATES
-from zerothresh.methods.auto.significance import significantly_lower
-from zerothresh.methods.auto.squares import square
+from zerothresh.methods.auto.models.curves import Curves, Splines
+from zerothresh.methods.auto.models.quasi_newton import MAX_MODELLED_COORDINATES
+from zerothresh.methods.auto.models.significance import significantly_lower
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -1,6 +1,6 @@
 """Many functions of one variable at once: sampled at a few places, and interpolated with first and second derivatives.
 
-The single-index model (`zerothresh.methods.auto.single_index_model`) uses one curve per component.
+The single-index model (`zerothresh.methods.auto.arms.single_index_model`) uses one curve per component.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 from zerothresh.methods.program.context import Asks
 
 if TYPE_CHECKING:
-    from zerothresh.methods.auto.descent import Descent
+    from zerothresh.methods.auto.arms.descent import Descent
 
 _TARGET_SUCCESS_RATE = 2 / 11  # of Igel, Suttorp and Hansen, 2006
 _MIN_RELATIVE_STEP = 1e-4  # of the mean size of theta on the support: steps below this end the search

@@ -14,12 +14,12 @@ from dataclasses import replace
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.derivative_free import evolve_on_support, swap_coordinate
+from zerothresh.methods.auto.arms.single_index_model import SingleIndexModel
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.quasi_newton import MAX_MODELLED_COORDINATES, QuasiNewton
-from zerothresh.methods.auto.response_surface import ResponseSurface
-from zerothresh.methods.auto.significance import significantly_lower
-from zerothresh.methods.auto.single_index_model import SingleIndexModel
+from zerothresh.methods.auto.models.quasi_newton import MAX_MODELLED_COORDINATES, QuasiNewton
+from zerothresh.methods.auto.models.significance import significantly_lower
+from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
+from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -13,7 +13,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.response_surface import ResponseSurface
+from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

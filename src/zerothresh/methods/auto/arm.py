@@ -1,0 +1,36 @@
+"""What an arm is: a strategy with one idea, which competes with others for the budget.
+
+An arm is a small frozen object. `fits` says whether its idea applies to what the diagnosis found; `search` is a
+generator that asks through a context of its own and moves that context to the best point it knows. The race
+(`zerothresh.methods.auto.race`) decides who may ask next. Arms know nothing of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import ClassVar, NamedTuple, Protocol
+
+from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.program.context import Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+
+class Ended(NamedTuple):
+    """Why an arm stopped asking."""
+
+    reason: str  # a sentence for the user
+    certified: bool = False  # whether its point is known to be optimal, so that nothing is left to look for
+
+
+class Arm(Protocol):
+    """A strategy that may compete for the budget."""
+
+    name: ClassVar[str]
+    """What remarks, tables and pictures call it."""
+
+    def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
+        """Whether the idea applies to this black box, with this budget and these constraints."""
+
+    def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
+        """Ask for values and move ``context`` to the best point known; return why it stopped."""

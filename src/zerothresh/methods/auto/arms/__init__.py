@@ -1,0 +1,1 @@
+"""Arms: strategies that compete for the budget, each with one idea."""

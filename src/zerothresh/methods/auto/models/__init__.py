@@ -1,0 +1,1 @@
+"""Models: pure functions of data, which ask for nothing."""

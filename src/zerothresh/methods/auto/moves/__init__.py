@@ -1,0 +1,1 @@
+"""Moves: short searches from a point, which several arms share."""
