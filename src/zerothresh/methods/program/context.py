@@ -13,7 +13,7 @@ from zerothresh.constraint.bounds import Box
 from zerothresh.constraint.threshold import Constraint, Diverged, HardThreshold
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-from zerothresh.rounds.search import Remark
+from zerothresh.rounds.search import Remark, Stage
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.directions import Block, SparseBlock, draw
 from zerothresh.sampling.philox import DIRECTIONS, Stream
@@ -36,7 +36,7 @@ class _Run:
         self.at_start: dict[int, float] = {}
         self.gradients_at_start: dict[int, Array] = {}
         self.remarks: list[Remark] = []
-        self.stages: list[tuple[int, str]] = []
+        self.stages: list[Stage] = []
         self._reference: float | None = None
         self.threshold: HardThreshold | None = None
         self.rng = Stream(0, 0, key=task.key)
@@ -179,8 +179,8 @@ class Context:
             stages.append((self.used, name))
 
     @property
-    def stages(self) -> list[tuple[int, str]]:
-        """What calls were made for: pairs of the calls made before, and a name."""
+    def stages(self) -> list[Stage]:
+        """What calls were made for."""
         return self._run.stages
 
     @property
