@@ -74,7 +74,7 @@ class Contender:
 
     def rate(self, best: float) -> float:
         """Return which share of its distance to the best fall known it closed per call, over its recent calls."""
-        recent = RACE.window * self.calls
+        recent = min(max(RACE.window * self.calls, slice_length(self.run)), self.calls)
         before = max(fall for calls, fall in self._falls if calls <= self.calls - recent)
         return (self.fall - before) / (best - before) / recent if best > before else 0.0
 
@@ -142,7 +142,8 @@ def race(
             if context.fall > (1 + RACE.negligible) * gained_fall:
                 gained_at, gained_fall = context.used, context.fall
             if patience is not None and context.used - gained_at >= patience:
-                return Ended(f"Nothing was gained in the last {patience:,} calls, which is the given patience.")
+                context.remark(f"Nothing was gained in the last {patience:,} calls, which is the given patience.")
+                return Ended("The user's patience has ended.")
         if chosen.ended is not None:
             context.remark(f"{chosen.arm.name}: {chosen.ended.reason}")
             if chosen.ended.certified or all(one.ended for one in contenders):
@@ -169,7 +170,8 @@ def choose(able: Sequence[Contender], turn: int) -> Contender:
     if turn % RACE.explore == 0:
         return min(able, key=lambda one: one.calls)
     best = max(one.fall for one in able)
-    return max(able, key=lambda one: one.rate(best))
+    rates = [one.rate(best) for one in able]
+    return max(zip(rates, able, strict=True), key=lambda pair: (pair[0], -pair[1].calls))[1]  # ties: equal shares
 
 
 def _is_better(chosen: Contender, context: Context) -> bool:
