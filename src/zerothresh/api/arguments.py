@@ -142,6 +142,9 @@ def make_task(
             f"take a budget of at least {first.calls + task.reserve}"
             + ("" if chooses_steps(made) else f", or fewer directions than q = {estimator.q}")
         )
+    doubts = getattr(made, "doubts", None)
+    if callable(doubts) and (sentence := doubts(task)):
+        warnings.warn(sentence, stacklevel=4)
     return task
 
 
