@@ -62,6 +62,7 @@ class IndexSettings:
     quadratic_tolerance: float = 1e-3  # of the predicted fall: a smaller error counts as a quadratic's
     noise_deviations: float = 5.0  # standard deviations of a mean of values that are no error of the model
     rechecks: int = 10  # times that dropped coordinates are reconsidered; two or three were enough wherever seen
+    recheck_reserve: int = 4  # calls per component that a fit with reconsidered coordinates may need
     negligible_recheck: float = 1e-9  # of the total fall: a coordinate that promises less is not reconsidered
     max_coordinates: int = 1000  # of the dense model: building its Hessian from 500 rows takes about 0.2 seconds
     certificate_tolerance: float = 1e-4  # of the typical change of a component: errors of differences are smaller
@@ -84,6 +85,7 @@ class CurveSettings:
     rounds: int = 40  # of minimising the modelled F and asking for the values there
     negligible: float = 1e-10  # of the total fall: all components are in the model, so that F itself converges
     negligible_part: float = 1e-2  # of the total fall: with a part of the components, the others will change more
+    negligible_dropped: float = 1e-4  # of the total fall: coordinates that were dropped may change more
     margin_deviations: float = 2.0  # standard deviations of a mean of values that are no decrease
     poor_prediction: float = 0.1  # actual over predicted fall below which the trust radius shrinks (Conn et al. 2000)
     good_prediction: float = 0.5  # and above which it grows

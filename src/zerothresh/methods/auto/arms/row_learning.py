@@ -31,6 +31,7 @@ class RowLearner:
         self.data = IndexRows(context.theta0, context.free())
         self.several_scores = False  # whether the components turned out to have another form
         self._typical_norm = 0.0
+        self._elsewhere = list[tuple[Indices, Array, Array]]()  # positions learnt at another point, it, values there
 
     def learn(self, m: int) -> Generator[Probes, Answers, bool]:
         """Learn the rows of the first m components; False if the budget or the form of F does not allow it."""
@@ -43,9 +44,9 @@ class RowLearner:
             return False
         base = yield from context.starts(components)
         gradients, h = yield from self._gradients(C, components, base)
-        if C.size == context.free().size:
-            context.remember_gradients(components, gradients)
         if known == 0:
+            if self._strong(gradients).size < 2 and components.size < min(context.n, ROWS.first):
+                return (yield from self.learn(min(context.n, m + ROWS.tested)))  # what is known is not asked again
             fits = yield from self._fit_l2_term(gradients, components, base)
             if not fits:
                 self.several_scores = True
@@ -59,7 +60,7 @@ class RowLearner:
         self._typical_norm = self._typical_norm or float(np.median(lengths))
         weak = np.flatnonzero(lengths < ROWS.weak * self._typical_norm)
         if weak.size and context.left > weak.size * (C.size + 1) + m:
-            rows[weak], kappa[weak], slope[weak] = yield from self._rows_elsewhere(components[weak], base[weak])
+            rows[weak], kappa[weak], slope[weak] = yield from self._rows_elsewhere(known + weak, base[weak])
         data.append(rows, base, slope, kappa)
         return True
 
@@ -72,27 +73,46 @@ class RowLearner:
             if missing.size:
                 components, base = self.order[first:last], data.f0[first:last]
                 gradients, h = yield from self._gradients(missing, components, base)
-                slope = data.slope[first:last]
-                slope = np.where(np.abs(slope) > ROWS.weak, slope, np.inf)[:, None]  # no slope shows no row
-                rows = (gradients - data.lam * (self.context.theta0 - data.centre)[missing]) / slope
-                block.add(missing, self._unbiased(rows, data.kappa[first:last], h))
+                rows = gradients - data.lam * (self.context.theta0 - data.centre)[missing]
+                rows = self._unbiased(rows, data.kappa[first:last], h)
+                for positions, point, values in self._elsewhere:
+                    here = np.flatnonzero((first <= positions) & (positions < last))
+                    chosen = positions[here]
+                    rows[chosen - first] = yield from self._rows_at(point, missing, self.order[chosen], values[here])
+                block.add(missing, rows)
             first = last
         data.extend()
 
     def _gradients(
         self, C: Indices, components: Indices, base: Array
     ) -> Generator[Probes, Answers, tuple[Array, Array]]:
-        """Measure gradients at the start on C; returns them and the difference steps."""
+        """Return gradients at the start on C, and the difference steps; what the run knows is not asked again."""
         context, diagnosis = self.context, self.diagnosis
-        return (
-            yield from context.slopes(context.theta0, C, diagnosis.mu, components, base, central=diagnosis.central)
-        )
+        steps = context.steps_inside(context.theta0, C, diagnosis.mu)
+        if C.size < context.free().size:
+            slopes = context.slopes(context.theta0, C, diagnosis.mu, components, base, central=diagnosis.central)
+            return (yield from slopes)
+        known = context.remembered_gradients()
+        new = np.array([i not in known for i in components.tolist()])
+        if new.any():
+            slopes = context.slopes(
+                context.theta0, C, diagnosis.mu, components[new], base[new], central=diagnosis.central
+            )
+            context.remember_gradients(components[new], (yield from slopes)[0])
+        return np.array([known[i] for i in components.tolist()]), steps
 
     def _unbiased(self, rows: Array, kappa: Array, h: Array) -> Array:
         """Subtract the bias of forward differences, h/2 times the second derivative along a coordinate."""
         if self.diagnosis.central and self.context.box is None:
             return rows
         return rows - 0.5 * h * (kappa[:, None] * rows**2 + self.data.lam)
+
+    @staticmethod
+    def _strong(gradients: Array) -> Indices:
+        """Return the gradients that are not those of components stationary at the start, the largest first."""
+        lengths = norms(gradients)
+        order = np.argsort(-lengths, kind="stable")
+        return order[lengths[order] > ROWS.weak * lengths.max()]
 
     # The l2 term.
 
@@ -126,7 +146,7 @@ class RowLearner:
         """
         context, data, C = self.context, self.data, self.data.C
         lengths = norms(gradients)
-        chosen = np.argsort(-lengths, kind="stable")[: ROWS.tested]
+        chosen = self._strong(gradients)[: ROWS.tested]
         if C.size < ROWS.tested:
             return True
         inward, room = self._moves_inside()
@@ -195,8 +215,15 @@ class RowLearner:
             kappa = 2 * (values - base - data.l2_change(points) - z) / np.maximum(z * z, TINY)
         return np.where(np.isfinite(kappa), kappa, 0.0)
 
+    def _rows_at(
+        self, point: Array, C: Indices, components: Indices, values: Array
+    ) -> Generator[Probes, Answers, Array]:
+        """Measure the gradients of l_i(v_i . theta) at a point on C."""
+        slopes, _ = yield from self.context.slopes(point, C, self.diagnosis.mu, components, values)
+        return np.asarray(slopes - self.data.lam * (point - self.data.centre)[C])
+
     def _rows_elsewhere(
-        self, components: Indices, base: Array
+        self, positions: Indices, base: Array
     ) -> Generator[Probes, Answers, tuple[Array, Array, Array]]:
         """Learn the rows of components that are stationary at the start from a random point nearby.
 
@@ -206,9 +233,10 @@ class RowLearner:
         w = np.zeros(context.d)
         w[C] = context.rng.normal(C.size)
         point = context.inside(context.theta0 + (self.diagnosis.length / max(float(np.linalg.norm(w)), TINY)) * w)
+        components = self.order[positions]
         values = (yield from context.values([point], components))[0]
-        slopes, _ = yield from context.slopes(point, C, self.diagnosis.mu, components, values)
-        rows = slopes - data.lam * (point - data.centre)[C]
+        self._elsewhere.append((positions, point, values))
+        rows = yield from self._rows_at(point, C, components, values)
         z = rows @ (point - context.theta0)[C]
         change = values - base - data.l2_change(point)
         kappa = np.where(z != 0, 2 * (z - change) / np.where(z != 0, z * z, 1.0), 0.0)

@@ -144,8 +144,11 @@ class ScoreFit:
         if everything:
             self.accept(self.theta, self.values) if self.improves() else None
         share = CURVES.negligible if everything else CURVES.negligible_part
+        if everything and data.C.size < context.free().size:
+            share = CURVES.negligible_dropped
         noise_margin = CURVES.margin_deviations * self.diagnosis.noise / math.sqrt(m)
-        start, radius = float(data.f0.mean()), CURVES.trust_radius * self._curvature_length()
+        first_radius = CURVES.trust_radius * self._curvature_length()
+        start, radius = float(data.f0.mean()), first_radius
         for _ in range(CURVES.rounds):
             mean = float(self.values[:m].mean())
             margin = share * max(start - mean, 0.0) + noise_margin
@@ -156,8 +159,13 @@ class ScoreFit:
             )
             trial, predicted = mean_model.search(margin, halves)
             trial = context.H(trial)
-            if not mean - predicted > share * max(start - predicted, 0.0) + noise_margin or context.left < m:
+            if context.left < m:
                 return
+            if not mean - predicted > share * max(start - predicted, 0.0) + noise_margin:
+                if not everything or radius >= first_radius:
+                    return
+                radius = first_radius  # the whole model is searched once more before the search ends
+                continue
             trial_values = (yield from context.values([trial], self.order[:m]))[0]
             self._add_to_curves(trial, trial_values)
             decrease = mean - float(trial_values.mean())

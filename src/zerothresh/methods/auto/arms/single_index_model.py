@@ -20,7 +20,8 @@ from zerothresh.methods.auto.arms.index_certificate import at_common_minimum, ce
 from zerothresh.methods.auto.arms.row_learning import RowLearner
 from zerothresh.methods.auto.arms.score_fit import ScoreFit
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.models.screening import kept_coordinates, promising_coordinates
+from zerothresh.methods.auto.models.index_rows import RowBlock
+from zerothresh.methods.auto.models.screening import exchange_changes, in_use, strongest_coordinates
 from zerothresh.methods.auto.models.significance import significantly_lower
 from zerothresh.methods.auto.settings import INDEX, ROWS
 from zerothresh.methods.program.context import Asks, Context
@@ -83,7 +84,7 @@ class SingleIndexModel:
             if not learnt:
                 return "The budget does not cover the rows of more components."
             first = not self.state.values.size and self.state.theta is context.theta0
-            self._limit_coordinates()
+            self._limit_coordinates(INDEX.max_coordinates)
             yield from self.state.fit(self._sparsity(m))
             if first and not self.state.confirmed and not (yield from self._has_the_form()):
                 return "The components are not functions of one score."
@@ -144,43 +145,52 @@ class SingleIndexModel:
 
     # Coordinates that are modelled.
 
-    def _limit_coordinates(self) -> None:
-        """Model the most promising coordinates if there are too many for dense matrices."""
-        if self.data.C.size > INDEX.max_coordinates:
-            kept = kept_coordinates(self.data, self.state.theta, self.context.constraint.include, INDEX.max_coordinates)
-            self.data.restrict(kept)
+    def _limit_coordinates(self, size: int) -> None:
+        """Model only the most promising coordinates from now on."""
+        if self.data.C.size > size:
+            state = self.state
+            slope, curvature = state.local_derivatives()
+            include = self.context.constraint.include
+            self.data.restrict(strongest_coordinates(self.data, slope, curvature, state.theta, include, size))
+
+    def _changes(self, block: RowBlock, coordinates: Indices) -> Array:
+        """Return by how much F could fall if coordinates entered the support, as far as one block of rows knows."""
+        context, state = self.context, self.state
+        slope, curvature = state.local_derivatives()
+        rows, include = block.on(coordinates), context.constraint.include
+        return exchange_changes(
+            self.data, rows, coordinates, slope, curvature, state.theta, context.n, context.k, include
+        )
 
     def _drop_coordinates(self, m: int) -> None:
-        """Stop modelling coordinates that will not be in the support."""
-        context, state = self.context, self.state
+        """Stop modelling coordinates that could not be in the support, as far as the components show."""
+        context, data = self.context, self.data
         if self.generalised:
-            size = INDEX.kept_per_nonzero * context.k
-            self.data.restrict(kept_coordinates(self.data, state.theta, context.constraint.include, size))
+            self._limit_coordinates(INDEX.kept_per_nonzero * context.k)
         elif m >= INDEX.rows_per_coordinate * context.k:
-            slope, curvature = state.local_derivatives()
-            keep = promising_coordinates(
-                self.data, slope, curvature, state.theta, context.n, context.constraint.include
-            )
-            self.data.restrict(keep)
+            possible = self._changes(RowBlock(data.C, data.V), data.C) < 0
+            data.restrict(np.flatnonzero(possible | in_use(data, self.state.theta, context.constraint.include)))
 
     def _reconsider_dropped(self) -> Asks:
-        """Reconsider the coordinates that were dropped, using the components that know them."""
+        """Learn dropped coordinates and fit again: first those that could be in the support, and then all others.
+
+        The others cost at most as many calls as the run has needed so far.
+        """
         context, data, state = self.context, self.data, self.state
         for _ in range(INDEX.rechecks):
-            dropped = np.setdiff1d(data.blocks[0].coordinates, data.C)
-            if not dropped.size:
+            blocks = data.partial_blocks(np.setdiff1d(data.blocks[0].coordinates, data.C))
+            if not blocks:
                 return
-            slope, curvature = state.local_derivatives()
-            gain = data.gains(dropped, slope, curvature, state.theta)
+            dropped = np.concatenate([block.coordinates for block in blocks])
+            change = np.concatenate([self._changes(block, block.coordinates) for block in blocks])
             fall = max(float(data.f0.mean() - state.values.mean()), 0.0)
-            least = data.smallest_loss(slope, curvature, state.theta, context.k, context.constraint.include)
-            promising = np.flatnonzero(gain > max(least, INDEX.negligible_recheck * fall))
-            promising = dropped[promising[np.argsort(-gain[promising], kind="stable")][: context.k]]
-            cost = (context.n - data.known_by(promising)).sum()
-            if not promising.size or context.left < cost + 4 * context.n:
+            promising = np.flatnonzero(change < -INDEX.negligible_recheck * fall)
+            chosen = dropped[promising[np.argsort(change[promising], kind="stable")][: context.k]]
+            if not chosen.size:
+                chosen = dropped
+            cost = (context.n - data.known_by(chosen)).sum()
+            room = min(context.left - INDEX.recheck_reserve * context.n, context.used)
+            if cost > room or data.C.size + chosen.size > INDEX.max_coordinates:
                 return
-            yield from self.learner.learn_columns(np.sort(promising))
-            previous = state.theta
+            yield from self.learner.learn_columns(np.sort(chosen))
             yield from state.fit(context.k)
-            if np.array_equal(previous != 0, state.theta != 0):
-                return

@@ -89,6 +89,15 @@ class IndexRows:
             counts += np.isin(coordinates, block.coordinates) * len(block.rows)
         return counts
 
+    def partial_blocks(self, coordinates: Indices) -> list[RowBlock]:
+        """Return the rows on coordinates that only the first components know, by how many know them."""
+        counts, parts = self.known_by(coordinates), list[RowBlock]()
+        for count in np.unique(counts[counts > 0]).tolist():
+            chosen = coordinates[counts == count]
+            known = [block.on(chosen) for block in self.blocks if np.isin(chosen[0], block.coordinates)]
+            parts.append(RowBlock(chosen, np.concatenate(known)))
+        return parts
+
     def full(self, rows: Array) -> Array:
         """Extend rows on C by zeros to all d coordinates."""
         out = np.zeros((len(rows), self.theta0.size))
@@ -129,33 +138,6 @@ class IndexRows:
         m = len(self.V)
         g = self.V.T @ slope / m + self.lam * (theta - self.centre)[self.C]
         return g, (self.V * curvature[:, None]).T @ self.V / m + self.lam * np.eye(self.C.size)
-
-    def gains(self, coordinates: Indices, slope: Array, curvature: Array, theta: Array) -> Array:
-        """Return how much each coordinate outside of C would lower the mean, from the components that know it.
-
-        Arguments
-        ---------
-        slope, curvature: arrays of shape (m,), l_i' and l_i'' at theta.
-        """
-        g, bend, known, first = np.zeros(coordinates.size), np.zeros(coordinates.size), self.known_by(coordinates), 0
-        for block in self.blocks:
-            last = first + len(block.rows)
-            there = np.isin(coordinates, block.coordinates)
-            rows = block.on(coordinates[there])
-            g[there] += slope[first:last] @ rows
-            bend[there] += np.maximum(curvature[first:last], 0.0) @ rows**2
-            first = last
-        g = g / known + self.lam * (theta - self.centre)[coordinates]
-        return np.asarray(g * g / (2 * np.maximum(bend / known + self.lam, TINY)))
-
-    def smallest_loss(self, slope: Array, curvature: Array, theta: Array, k: int, include: Indices) -> float:
-        """Return about how much the mean rises without the weakest coordinate; 0 if the support is not full."""
-        x = theta[self.C]
-        if np.count_nonzero(x) < k:
-            return 0.0
-        bend = np.maximum(curvature, 0.0) @ self.V**2 / len(self.V) + self.lam
-        loss = 0.5 * x**2 * bend
-        return float(loss[(x != 0) & ~np.isin(self.C, include)].min(initial=np.inf))
 
     def lower_bound(self) -> float:
         """Return a lower limit of the mean if all l_i are quadratic: the mean of their minima."""
