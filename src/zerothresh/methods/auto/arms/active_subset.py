@@ -154,8 +154,9 @@ class _Search:
             if not different:
                 quiet += 1
                 continue
-            quiet = 0
+            before = len(self.active)
             yield from self._bisect(base, other, (at_base, value), share, end - context.used)
+            quiet = 0 if len(self.active) > before else quiet + 1
 
     def _bisect(
         self, a: Array, b: Array, values: tuple[Array, Array], share: float, calls: float
@@ -218,7 +219,7 @@ class _Search:
             turn = 0
             while True:
                 yield from search.descend_by_process(everywhere=turn == 0)
-                yield from search.descend_by_quadratic(search.Z[search.best()] if turn == 0 else None)
+                yield from search.descend_by_quadratic(search.fresh_start() if turn == 0 else None)
                 turn += 1
         except _Spent:
             return Ended("The budget is spent.")

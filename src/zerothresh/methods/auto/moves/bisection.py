@@ -45,21 +45,15 @@ class Comparison:
     def __init__(self, diagnosis: Diagnosis, components: int) -> None:
         self.noise, self.random = diagnosis.noise, diagnosis.random
         self.low, self.high = np.full(components, np.inf), np.full(components, -np.inf)
-        self.drift = np.zeros(components)  # by which values have differed that were taken to be the same
 
     def see(self, value: Array) -> None:
         """Take a value into the spread."""
         self.low, self.high = np.minimum(self.low, value), np.maximum(self.high, value)
 
-    def same(self, one: Array, other: Array) -> None:
-        """Note that two values are taken to be the same: they may differ by what weak coordinates do."""
-        self.drift = np.maximum(self.drift, np.abs(one - other))
-
     def floor(self) -> Array:
-        """Return the largest difference per component that noise, rounding and weak coordinates explain."""
+        """Return the largest difference per component that noise and rounding explain."""
         size = np.maximum(np.abs(self.low), np.abs(self.high))
-        noise = np.maximum(SET.deviations * math.sqrt(2) * self.noise, SET.rounding * EPS * size)
-        return np.maximum(noise, 0.0 if self.random else SET.deviations * self.drift)
+        return np.maximum(SET.deviations * math.sqrt(2) * self.noise, SET.rounding * EPS * size)
 
     def distance(self, one: Array, other: Array, share: float, calls: int = 1) -> float:
         """Return the largest difference of two values; above 1, it is more than noise and a share of the spread.
@@ -76,6 +70,7 @@ class Group:
     def __init__(self, members: Indices) -> None:
         self.members = members
         self.undivided = 0  # halvings that found all active ones on one side
+        self.weak = False  # whether it changes F so little that it is left as it is
 
 
 class Bisection:
@@ -114,6 +109,7 @@ class Bisection:
         self.groups = {0: Group(candidates)}  # in the order in which the path from a to b takes them
         self.known: dict[Chosen, tuple[Array, int]] = {frozenset(): (values[0], 1), frozenset([0]): (values[1], 1)}
         self.names = 1  # of groups, so far
+        self.joint = True  # whether several groups may be halved at once
         self.asked = [np.zeros(a.size, bool), self._mask(candidates)]
         self.answers = [values[0], values[1]]
 
@@ -123,15 +119,19 @@ class Bisection:
         It stops after ``calls`` calls with what it has found until then.
         """
         end = self.context.used + calls
-        while any(group.members.size > 1 for group in self.groups.values()):
+        while self._divisible():
             if self.context.used + self.components.size > min(end, self.context.used + self.context.left):
                 break
             yield from self._halve(self._batch())
-            if len(self.groups) > self.limit:
+            if sum(not group.weak for group in self.groups.values()) > self.limit:
                 raise TooManyActive
         if self.comparison.random:
             yield from self._confirm()
         return self._found()
+
+    def _divisible(self) -> list[int]:
+        """Return the groups that have an active coordinate of visible effect, and other coordinates."""
+        return [name for name, group in self.groups.items() if group.members.size > 1 and not group.weak]
 
     def _mask(self, members: Indices) -> Array:
         mask = np.zeros(self.a.size, bool)
@@ -154,18 +154,25 @@ class Bisection:
 
     def _batch(self) -> list[int]:
         """Choose the groups that the next call halves: one that may have several active coordinates, or several."""
-        large = [name for name, group in self.groups.items() if group.members.size > 1]
+        large = self._divisible()
         mixed = [name for name in large if self.groups[name].undivided < SET.alone_halvings]
-        if mixed:
-            return [max(mixed, key=lambda name: self.groups[name].members.size)]
-        halvings = math.log2(max(self.groups[name].members.size for name in large))
+        if mixed or not self.joint:
+            return [max(mixed or large, key=lambda name: self.groups[name].members.size)]
+        large = sorted(large, key=lambda name: -self.groups[name].members.size)[: SET.joint_choice]
+        order = {name: place for place, name in enumerate(self.groups)}
+        batches = [
+            sorted(batch, key=order.__getitem__)
+            for m in range(1, SET.most_joint + 1)
+            for batch in combinations(large, m)
+        ]
+        return min(batches, key=self._calls_per_bit)
 
-        def cost(m: int) -> float:  # calls per group: the hybrids that are not known yet, and one per halving
-            prefix = self._before(large[0])
-            unknown = sum(prefix | part not in self.known for part in _subsets(large[:m]))
-            return (unknown + halvings) / m
-
-        return large[: min(range(1, len(large) + 1), key=cost)] if len(large) <= 5 else large[: min(range(1, 6), key=cost)]
+    def _calls_per_bit(self, batch: list[int]) -> float:
+        """Return what a batch costs: the hybrids that are not known yet, and one call per halving of its largest group."""
+        prefix = self._before(batch[0])
+        unknown = sum(prefix | part not in self.known for part in _subsets(batch))
+        bits = [math.log2(self.groups[name].members.size) for name in batch]
+        return (unknown + math.ceil(max(bits))) / sum(bits)
 
     def _before(self, name: int) -> Chosen:
         """Return the groups that the path from a to b takes before this one."""
@@ -182,17 +189,18 @@ class Bisection:
             for part, value in zip(unknown, values, strict=True):
                 self.known[prefix | part] = value, 1
         if len(batch) > 1 and not self._separated([self.known[prefix | part][0] for part in parts]):
+            self.joint = False
             for name in batch:
                 yield from self._halve([name])
             return
         halves = {name: np.array_split(self.groups[name].members, 2) for name in batch}
         asked = np.concatenate([self._members(prefix), *(halves[name][0] for name in batch)])
         value = (yield from self._ask([asked]))[0]
-        share = self.share if len(batch) == 1 else 0.0
-        distances = [self.comparison.distance(value, self.known[prefix | part][0], share) for part in parts]
-        nearest = int(np.argmin(distances))
-        if distances[nearest] <= 1:
-            self.comparison.same(value, self.known[prefix | parts[nearest]][0])
+        exact = [self.comparison.distance(value, self.known[prefix | part][0], 0.0) for part in parts]
+        nearest, second = np.argsort(exact, kind="stable")[:2].tolist()
+        near = self.comparison.distance(value, self.known[prefix | parts[nearest]][0], self.share) <= 1
+        clear = exact[second] > SET.clearer * exact[nearest] and len(batch) > 1
+        if exact[nearest] <= 1 or (near and clear):
             self._average(prefix | parts[nearest], value)
             for name in batch:
                 self.groups[name].members = halves[name][0 if name in parts[nearest] else 1]
@@ -217,10 +225,16 @@ class Bisection:
         one, two = self.names, self.names + 1
         self.names += 2
         prefix, old = self._before(name), self.groups
+        ends = [self.known[prefix][0], value, self.known[prefix | {name}][0]]
+        parts = Group(first), Group(second)
+        for part, ahead, behind in zip(parts, ends, ends[1:], strict=False):
+            part.weak = self.comparison.distance(ahead, behind, self.share) <= 1
+        if parts[0].weak != parts[1].weak:  # as if the weak half had changed nothing
+            parts[int(parts[0].weak)].undivided = old[name].undivided + 1
         self.groups = {}
         for other, group in old.items():
             if other == name:
-                self.groups[one], self.groups[two] = Group(first), Group(second)
+                self.groups[one], self.groups[two] = parts
             else:
                 self.groups[other] = group
         self.known = {(key - {name}) | {one, two} if name in key else key: v for key, v in self.known.items()}
@@ -228,7 +242,7 @@ class Bisection:
 
     def _confirm(self) -> Generator[Probes, Answers, None]:
         """Ask again for the effect of each single coordinate, and drop those that were noise."""
-        for name in [name for name, group in self.groups.items() if group.members.size == 1]:
+        for name in [name for name, group in self.groups.items() if group.members.size == 1 and not group.weak]:
             without = self._before(name)
             sets = [self._members(without), self._members(without | {name})]
             if self.context.left < 2 * SET.confirmations * self.components.size:
@@ -245,7 +259,7 @@ class Bisection:
     def _found(self) -> dict[int, float]:
         out = {}
         for name, group in self.groups.items():
-            if group.members.size == 1:
+            if group.members.size == 1 and not group.weak:
                 before = self._before(name)
                 pair = [self.known.get(before | {name}), self.known.get(before)]
                 effect = 0.0 if None in pair else self.comparison.distance(pair[0][0], pair[1][0], 0.0)  # type: ignore[index]

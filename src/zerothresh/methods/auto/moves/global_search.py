@@ -75,6 +75,17 @@ class GlobalSearch:
         mean, _ = self.process.predict(self.Z)
         return int(np.argmin(mean))
 
+    def fresh_start(self) -> Array:
+        """Return the best known point that lies in no basin that is done with."""
+        outside = self._outside()
+        return self.Z[outside[np.argmin(self.y[outside])]] if outside.size else self.context.rng.uniform(self.p)
+
+    def _outside(self) -> Array:
+        use = np.ones(self.y.size, bool)
+        for bottom, size in self.basins:
+            use &= (np.abs(self.Z - bottom) / size).max(axis=1) > 1
+        return np.flatnonzero(use)
+
     # Descents by a Gaussian process.
 
     def descend_by_process(self, *, everywhere: bool) -> Generator[Probes, Answers, None]:
@@ -105,11 +116,7 @@ class GlobalSearch:
 
     def _usable(self, begin: int) -> Array:
         """Choose the values for a model: not those of basins that are done with, and not too many."""
-        use = np.ones(self.y.size, bool)
-        for bottom, size in self.basins:
-            use &= (np.abs(self.Z - bottom) / size).max(axis=1) > 1
-        use[begin:] = True
-        chosen = np.flatnonzero(use)
+        chosen = np.union1d(self._outside(), np.arange(begin, self.y.size))
         if chosen.size > SET.most_points:  # the lowest half, and the newest
             order = chosen[np.argsort(self.y[chosen], kind="stable")]
             kept = set(order[: SET.most_points // 2].tolist())
