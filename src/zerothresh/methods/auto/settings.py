@@ -94,6 +94,106 @@ DIAGNOSIS = DiagnosisSettings()
 # --- Active subset: few coordinates matter --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ActiveSubsetSettings:
+    """When F counts as a function of few coordinates, and how they are found and searched."""
+
+    # Finding the coordinates.
+    most_active: int = 20  # a model of more than this many coordinates needs more values than it saves
+    fewest_active: int = 4  # `fits`: a screen that could not even find this many is not worth its calls
+    gradient_share: float = 0.5  # of the d calls of a gradient: 2 s log2(d) calls for s coordinates must stay below it
+    screen_components: int = 4  # of n: whether a coordinate matters shows in a few components already
+    density_tests: int = 5  # random groups of d / (2 s) coordinates: all five differ with a chance of 1 % if s matter
+    weak_share: float = 2e-3  # of the spread of F: five groups that change F by less belong to weak coordinates
+    visible_share: float = 1e-2  # of the spread of F: coordinates that change F by less are left to a second screen
+    deviations: float = 4.0  # of the noise of a difference: a chance of 6e-5 per comparison, for about 100 of them
+    rounding: float = 64.0  # spacings of floating-point numbers that a value may be off by
+    alone_halvings: int = 2  # halvings that did not divide a group, after which it probably has one coordinate
+    most_joint: int = 3  # groups that one call halves at most: the 2^m hybrids of four cost more than they save
+    joint_choice: int = 7  # of the largest groups the batches are chosen, so that choosing costs nothing
+    clearer: float = 4.0  # how much nearer than the second one a known value must be, if weak coordinates blur it
+    confirmations: int = 2  # further pairs of values for a coordinate found under random noise
+    quiet_pairs: int = 2  # pairs without a difference after which the screen leaves the rest to later tests
+    plateau_pairs: int = 64  # the same while nothing has been found: 2 % of the box not flat are found in 3 of 4 runs
+    growths: int = 6  # times that the region is enlarged where F shows no change and there are no bounds
+    growth: float = 10.0  # factor of one enlargement
+    region: float = 10.0  # natural lengths per coordinate from the start to each side, where there are no bounds
+
+
+ACTIVE_SUBSET = ActiveSubsetSettings()
+
+
+@dataclass(frozen=True)
+class GaussianProcessSettings:
+    """The priors of the Gaussian process (on the unit cube, values of variance 1), and how long it is fitted."""
+
+    usual_length: float = 0.5  # half of the range: F changes a few times over it
+    length_spread: float = 1.0  # of its logarithm: a factor of e
+    length_range: tuple[float, float] = (-5.0, 4.0)  # logarithms: beyond them F is noise, or constant
+    amplitude_spread: float = 1.5  # of its logarithm; values have variance 1
+    amplitude_range: tuple[float, float] = (-3.0, 4.0)
+    usual_noise: tuple[float, float] = (2.5e-3, 5e-2)  # without and with random noise, relative to the spread
+    noise_spread: float = 2.0  # of its logarithm: weak coordinates and a wrong kernel look like noise, too
+    noise_range: tuple[float, float] = (-11.0, 1.0)
+    warp_quantile: float = 0.25  # of the values above the lowest: the warp log(1 + y/c) begins to bend there
+    first_steps: int = 40  # of L-BFGS from the prior
+    later_steps: int = 12  # from the last parameters, which are near
+    jitter: float = 1e-9  # of the variance, so that the covariance can be factorised
+    least_variance: float = 1e-12  # of the variance: below it rounding decides
+    refused: float = 1e10  # the objective where the covariance cannot be factorised
+    asymptotic: float = -6.0  # deviations from which the expansion of the expected improvement is exact to 5 %
+
+
+GAUSSIAN_PROCESS = GaussianProcessSettings()
+
+
+@dataclass(frozen=True)
+class QuadraticModelSettings:
+    """The numerical limits of quadratic interpolation."""
+
+    rank: float = 1e-12  # relative size of the singular values that are taken for zero
+    sweeps: int = 50  # of coordinate descent at most; few coordinates need about ten
+    settled: float = 1e-9  # of the radius: coordinate descent ends with a shorter move
+
+
+QUADRATIC_MODEL = QuadraticModelSettings()
+
+
+@dataclass(frozen=True)
+class GlobalSearchSettings:
+    """The search on the few coordinates that matter: descents by Gaussian process and by quadratic model in turn."""
+
+    first_points: int = 2  # beyond p + 1: the random points from which a descent begins
+    most_points: int = 150  # in a Gaussian process: its cost grows with their cube
+    global_candidates: int = 600  # points of the cube at which the expected improvement is computed
+    near_candidates: int = 100  # and points around the best one, for each of these distances in lengths:
+    distances: tuple[float, ...] = (0.02, 0.05, 0.1, 0.3)
+    refinements: int = 6  # rounds that refine the best candidates
+    refined: int = 3  # candidates that are refined
+    refined_points: int = 24  # points around each of them
+    refined_shrink: float = 0.6  # of their distance per round
+    refined_distance: float = 0.1  # lengths, at first
+    length_range: tuple[float, float] = (0.05, 0.7)  # of the cube: limits of what moves take for a length
+    mean_every: int = 3  # every third call goes to the minimiser of the mean: it polishes where improvement explores
+    form_every: int = 8  # calls after which all forms of the process are fitted again; in between, only the best one
+    gain: float = 1e-3  # of the fall from the median to the lowest value: less is no improvement
+    patience: int = 8  # calls without improvement that end the first descent, which sees the whole cube
+    later_patience: int = 6  # and the later ones, which see a part of it
+    later_width: float = 0.35  # half the width of that part
+    narrowing: float = 0.85  # factor of the width after a call without improvement
+    least_width: float = 0.02
+    basin: float = 0.6  # lengths around a bottom within which values are left out of later models
+    first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
+    last_radius: float = 1e-3  # where it ends
+    growing: float = 0.7  # actual over predicted fall above which the radius doubles
+    failing: float = 0.1  # and below which it is halved
+    near: float = 3.0  # radii within which points are interpolated
+    same: float = 1e-7  # of the cube: a point this near to another one tells nothing new
+
+
+GLOBAL_SEARCH = GlobalSearchSettings()
+
+
 # --- Grouped slopes: fewer calls than coordinates -------------------------------------------------------------------
 
 
