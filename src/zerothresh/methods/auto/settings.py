@@ -197,6 +197,34 @@ GLOBAL_SEARCH = GlobalSearchSettings()
 # --- Grouped slopes: fewer calls than coordinates -------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class GroupedSlopesSettings:
+    """Gradients from fewer calls than coordinates: groups, samples of components, sign rows."""
+
+    gradients: float = 3.0  # the arm fits if the budget pays for fewer full gradients: beyond, differences are exact
+    groups: float = 1.0  # groups at the beginning of a search, times k: 0.5 and 2 are within chance on dense.py
+    depth: float = 0.1  # a group of size s has the priority |slope| s^-depth: 0.1 needs 5 % fewer calls than 0, 0.25 fails
+    taken: int = 2  # coordinates that a search looks for: 3 needs 20 % more calls, 1 as many, with more polishing
+    polish_steps: int = 3  # quasi-Newton steps after a search; the third one hardly pays
+    polish_share: float = 0.1  # of the fall so far that the next step must promise: 0.01 and 0.5 need 5 to 10 % more
+    line_trials: int = 4  # shorter steps that are tried along a line before it is given up
+    sufficient: float = 1e-4  # of the predicted fall that a step must reach (Armijo; Nocedal and Wright, section 3.1)
+    first_step: float = 0.3  # of the natural length, for the first curvature along found slopes
+    additivity: float = 0.3  # of the largest slope by which a union may differ from its groups before the step shrinks
+    shrink: float = 0.1  # factor of the step where slopes do not add up
+    sample: int = 8  # components that a search begins with: fewer hardly give a standard error
+    growth: int = 4  # factor of the sample: all smaller samples together cost a third of the next one
+    stand_out: float = 4.0  # standard errors: the largest of 10,000 standard normals is about this large
+    significance: float = 3.0  # standard errors by which a point must be better on a sample of the components
+    judges: int = 5  # the standard error of fewer components says too little
+    judge_share: float = 0.5  # of the calls left that one judgement may cost
+    stalls: int = 2  # searches without a fall before half of the support is drawn anew
+    polish_calls: float = 0.25  # of the calls left that one gradient on the support may cost
+
+
+GROUPED_SLOPES = GroupedSlopesSettings()
+
+
 # --- Single index: components are losses of linear scores -----------------------------------------------------------
 
 
