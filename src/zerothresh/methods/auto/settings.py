@@ -419,6 +419,43 @@ DESCENT = DescentSettings()
 # --- Corner swaps and long steps: finite bounds, flat starts --------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ComponentRaceSettings:
+    """How candidates are compared with an iterate on a growing part of the components."""
+
+    first: int = 16  # components in use at first
+    passes: int = 30  # calls of each component in use after which their number doubles
+    first_leg: float = 0.6  # times the root of the components in use: how many of them a race begins with
+    least: int = 2  # components of a first leg, at least
+    floor_last: float = 20.0  # the larger, the later components at their lowest value come in a race
+    recent: float = 0.3  # weight of the newest race in the mean change of a component
+    deviations: float = 1.0  # of the noise by which F has to fall
+    sure: float = 3.0  # standard errors by which an iterate must be below the start if not all components were seen
+
+
+COMPONENT_RACE = ComponentRaceSettings()
+
+
+@dataclass(frozen=True)
+class CornerSwapsSettings:
+    """How corner values are swapped."""
+
+    candidates: int = 4  # in a race
+    share: float = 0.4  # of the coordinates at corners is swapped at first
+    halving: float = 5.0  # rounds after which half as many coordinates are swapped
+    failures: int = 8  # failed races in a row after which one more is run side by side
+    most_races: int = 16  # side by side
+    patience: int = 64  # failed races after which half of the candidates change a value instead
+    tries: int = 3  # random choices of which the best by worth is taken
+    rate: float = 0.6  # of the normalised least mean squares that learn the worths
+    zeros: float = 0.2  # share of the changes of a value that put it to 0
+    lengths: int = 8  # halvings of the range from which the length of a change is drawn
+    first_ratio: int = 4  # between the numbers of corners that are tried first
+
+
+CORNER_SWAPS = CornerSwapsSettings()
+
+
 # --- Support search: exchanges and restarts with the rest of the budget ---------------------------------------------
 
 
