@@ -17,7 +17,7 @@ The directions of the family "orthogonal" are made in one of two ways, such that
 as one of the family "sphere" (`benchmarks/blocks.py`):
 
 - small blocks by Gram-Schmidt from normals: each direction is uniform on the sphere. A block is small if q <= 10, if
-  d <= 4, or if q d min(q, d) <= 5000, which is about how many products Gram-Schmidt takes. With s2 < d, it is small if
+  d <= 4, or if q d min(q, d) <= 12,000, which is about how many products Gram-Schmidt takes. With s2 < d, it is small if
   at most 10 directions share a support.
 - all other blocks are rows of the discrete Hartley transform with random signs (`zerothresh.sampling.hartley`). They
   are as orthonormal, and all the figures of the table hold, for every g; but a direction is uniform in its second
@@ -71,7 +71,7 @@ _SUPPORTS, _FREQUENCIES = 1 << 24, 2 << 24  # added to the tag of a block, they 
 # takes at most 3 times as long as a sphere block.
 _FEW_DIRECTIONS = 10
 _FEW_DIMENSIONS = 4
-_FEW_PRODUCTS = 5000
+_FEW_PRODUCTS = 12_000
 
 
 class Block(Protocol):
