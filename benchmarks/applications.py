@@ -10,6 +10,7 @@ import numpy as np
 from goal_problem import Draw, GoalProblem, family
 from objectives import Array, Auc, Indices
 from regressions import correlated
+from scipy.optimize import minimize
 
 
 @family("mixture", whole=True)
@@ -136,52 +137,48 @@ def cifar(draw: Draw) -> GoalProblem:
     )
 
 
-@family("simulator", seeds=None)
+@family("simulator", seeds=0)
 @family("simulator-crn", seeds=20)
-def simulator(draw: Draw, seeds: int | None) -> GoalProblem:
+def simulator(draw: Draw, seeds: int) -> GoalProblem:
     """A simulator with 30 parameters of which 4 matter, calibrated to readings of 8 sensors through noise.
 
-    Its readings saturate, and each run adds noise to them. The noise of a run is fresh, or that of one of 20 seeds that
-    are used for every parameter.
+    A run adds noise to the readings, more of it the farther the parameters are from 0. It is fresh for each run, or
+    belongs to one of 20 seeds, which are then the components.
     """
     d, k, sensors, rng = draw.whole(30, 25, 50), draw.whole(4, 3, 5), 8, draw.rng
-    active, sigma = rng.choice(d, k, replace=False), draw.scale(1.0, 0.7, 1.5)
+    active, sigma, tau = rng.choice(d, k, replace=False), draw.scale(1.0, 0.7, 1.5), 0.2
     gain = rng.standard_normal((sensors, k))
     true = rng.choice([-1.0, 1.0], k) * rng.uniform(0.8, 2.0, k)
-    fixed = sigma * rng.standard_normal((seeds or 1, sensors))
+    shift, drift = sigma * rng.standard_normal((20, sensors)), tau * rng.standard_normal((20, sensors, d))
     fresh = np.random.default_rng([draw.seed, 2])
 
     def residuals(points: Array) -> Array:
-        def readings(x: Array) -> Array:
-            return (x + 0.3 * np.sin(2 * x)) @ gain.T
-
-        return readings(points[:, active]) - readings(true[None])
+        x = points[:, active]
+        return (x + 0.3 * np.sin(2 * x) - true - 0.3 * np.sin(2 * true)) @ gain.T
 
     def values(points: Array, components: Indices) -> Array:
-        noise = sigma * fresh.standard_normal((len(points), sensors)) if seeds is None else fixed[components]
+        if seeds:
+            noise = shift[components] + np.einsum("bsd,bd->bs", drift[components], points)
+        else:
+            deviation = np.sqrt(sigma**2 + tau**2 * (points**2).sum(axis=1, keepdims=True))
+            noise = deviation * fresh.standard_normal((len(points), sensors))
         return ((residuals(points) + noise) ** 2).mean(axis=1)
 
     def F(x: Array) -> float:
         left = residuals(x[None])
-        if seeds is None:
-            return float((left**2).mean() + sigma**2)
-        return float(((left + fixed) ** 2).mean())
+        if seeds:
+            return float(((left + shift + drift @ x) ** 2).mean())
+        return float((left**2).mean() + sigma**2 + tau**2 * (x @ x))
 
-    best = np.zeros(d)
-    best[active] = true
-    fresh_noise, budget = seeds is None, 18_000 if seeds is None else 6000
-    return GoalProblem(
-        values,
-        F,
-        d,
-        k,
-        budget,
-        n=seeds,
-        bounds=(-3.0, 3.0),
-        F_star=F(best),
-        truth=np.sort(active),
-        random=seeds is None,
-    )
+    def on_support(z: Array) -> float:
+        x = np.zeros(d)
+        x[active] = z
+        return F(x)
+
+    F_star, budget = float(minimize(on_support, true).fun), 6000 if seeds else 18_000
+    problem = GoalProblem(values, F, d, k, budget, n=seeds or None, bounds=(-3.0, 3.0), F_star=F_star)
+    problem.truth, problem.random = np.sort(active), not seeds
+    return problem
 
 
 @family("auc-cold", warm=False)

@@ -92,11 +92,7 @@ def _solved(name: str, goal: str, limit: float, share: float, median: float = in
 SOLVED = [
     _solved("hartmann-1000", "20 of 20 in 200, median <= 90", 200, 1.0, 90, 20),
     _solved("hartmann-10000", "20 of 20 in 250, median <= 90", 250, 1.0, 90, 20),
-    *(
-        _solved(f"{name}-{kind}", "9 of 10 in 300", 300, 0.9)
-        for name in FUNCTIONS
-        for kind in ("plain", "noise", "weak")
-    ),
+    *(_solved(f"{name}-{kind}", "9 of 10 in 300", 300, 0.9) for name in FUNCTIONS for kind in VARIANTS),
     _solved("dense", "1 % in d/2 calls, 9 of 10", inf, 0.9),
     _solved("mixture-200", "10 of 10", inf, 1.0),
     _solved("mixture", "10 of 10", inf, 1.0),
