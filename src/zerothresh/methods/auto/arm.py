@@ -30,6 +30,9 @@ class Arm(Protocol):
     name: ClassVar[str]
     """What remarks, tables and pictures call it."""
 
+    decisive: ClassVar[bool]
+    """Whether it tests its own assumption with its first calls, and ends if that fails."""
+
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether the idea applies to this black box, with this budget and these constraints."""
 

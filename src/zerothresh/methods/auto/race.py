@@ -1,15 +1,16 @@
 r"""The race: several arms share one budget, and calls go to the arm that makes progress.
 
 A contender leads if its own test has confirmed its assumption, and as long as it gains something before its calls have
-doubled. Without a leader, contenders that have not been tried yet get their trial, in their order; then the calls go to
-the contender with the highest rate
+doubled. Without a leader, contenders get their trial: first those that test their own assumption and end if that fails,
+then the others, the cheapest first, and an expensive one only when its price is small beside the calls used so far or
+nobody else makes progress. Among those that have been tried, the calls go to the highest rate
 
 .. math:: \frac{\text{fall of F over its recent calls}}{\text{distance to the best F known, before}}
           \Big/ \text{recent calls},
 
-except for one slice in sixteen, which goes to the contender with the fewest calls. What a wrong choice can cost is
-therefore bounded: a leader that is wrong wastes at most as many calls as it took to get where it is, and a contender
-that is passed over still gets a sixteenth of the calls. Falls are differences of F, and rates are dimensionless.
+except that a contender that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
+therefore bounded: a leader that is wrong wastes at most as many calls as it took to get where it is, trials waste a
+fixed share, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Contender:
 
     def __init__(self, arm: Arm, context: Context, diagnosis: Diagnosis) -> None:
         self.arm, self.run, self.diagnosis = arm, context, diagnosis
-        self.trial = arm.trial(context, diagnosis)
+        self.trial = min(arm.trial(context, diagnosis), math.ceil(context.left / RACE.trials))
         self.noise = RACE.noise_factor * diagnosis.noise / math.sqrt(context.n) if diagnosis.random else 0.0
         self.calls = 0
         self.ended: Ended | None = None
@@ -124,13 +125,12 @@ def race(
     contenders = [Contender(arm, context, diagnosis) for arm in arms]
     if len(contenders) > 1 and context.left >= RACE.start_share * context.n:
         yield from context.starts(context.everything)  # so that the falls of all contenders can be compared
-    holder, gained_at, gained_fall, turn = contenders[0], context.used, 0.0, 0
+    holder, gained_at, gained_fall = contenders[0], context.used, 0.0
     while True:
         running = [one for one in contenders if one.ended is None]
         able = [one for one in running if one.price <= context.left]
         stuck = not able  # nobody's next round fits: the cheapest one tells the user what is missing
-        chosen = min(running, key=lambda one: one.price) if stuck else choose(able, turn)
-        turn += 1
+        chosen = min(running, key=lambda one: one.price) if stuck else choose(able)
         context.stage(chosen.arm.name)
         chosen.begin()
         end = context.used + slice_length(context)
@@ -156,22 +156,27 @@ def slice_length(context: Context) -> int:
     return math.ceil(context.n * values)
 
 
-def choose(able: Sequence[Contender], turn: int) -> Contender:
-    """Return the contender that gets the next slice; the rule is at the top of this file.
+def choose(able: Sequence[Contender]) -> Contender:
+    """Return the contender, of those whose next round fits into the budget, that gets the next slice.
 
-    Arguments
-    ---------
-    able: the contenders whose next round fits into the budget.
-    turn: int, the number of the slice.
+    The rule is at the top of this file.
     """
-    first = [one for one in able if one.leads] or [one for one in able if one.untried]
-    if first:
-        return first[0]
-    if turn % RACE.explore == 0:
-        return min(able, key=lambda one: one.calls)
-    best = max(one.fall for one in able)
-    rates = [one.rate(best) for one in able]
-    return max(zip(rates, able, strict=True), key=lambda pair: (pair[0], -pair[1].calls))[1]  # ties: equal shares
+    leading = [one for one in able if one.leads]
+    if leading:
+        return leading[0]
+    used, best = sum(one.calls for one in able), max(one.fall for one in able)
+    tried = [one for one in able if not one.untried]
+    rates = {one.arm.name: one.rate(best) for one in tried}
+    untried = sorted(
+        (one for one in able if one.untried), key=lambda one: (not one.arm.decisive, one.trial - one.calls)
+    )
+    for one in untried[:1]:
+        if one.arm.decisive or not any(rates.values()) or one.trial <= RACE.trial_share * used:
+            return one
+    fewest = min(able, key=lambda one: one.calls)
+    if fewest.calls + fewest.price <= RACE.insurance * used:
+        return fewest
+    return max(tried, key=lambda one: (rates[one.arm.name], -one.calls))  # ties get equal shares
 
 
 def _is_better(chosen: Contender, context: Context) -> bool:

@@ -203,7 +203,9 @@ class GroupedSlopesSettings:
 
     gradients: float = 3.0  # the arm fits if the budget pays for fewer full gradients: beyond, differences are exact
     groups: float = 1.0  # groups at the beginning of a search, times k: 0.5 and 2 are within chance on dense.py
-    depth: float = 0.1  # a group of size s has the priority |slope| s^-depth: 0.1 needs 5 % fewer calls than 0, 0.25 fails
+    depth: float = (
+        0.1  # a group of size s has the priority |slope| s^-depth: 0.1 needs 5 % fewer calls than 0, 0.25 fails
+    )
     taken: int = 2  # coordinates that a search looks for: 3 needs 20 % more calls, 1 as many, with more polishing
     polish_steps: int = 3  # quasi-Newton steps after a search; the third one hardly pays
     polish_share: float = 0.1  # of the fall so far that the next step must promise: 0.01 and 0.5 need 5 to 10 % more
@@ -234,6 +236,7 @@ class RowSettings:
 
     tested: int = 3  # rows learnt before all others: three estimates of the l2 term show whether two of them agree
     first: int = 16  # components to begin with, or k if that is more: fewer do not show which coordinates matter
+    first_fits: int = 2  # times the calls of the first rows, after which the fit should have lowered F (the trial)
     reserve: float = 1.5  # times the first rows that the budget must cover: the fit and its check need calls as well
     weak: float = 1e-3  # a row below this share of the typical norm belongs to a component stationary at the start
     form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term
@@ -329,6 +332,7 @@ CURVES = CurveSettings()
 class DescentSettings:
     """How a local descent steps, and when it gives up."""
 
+    judged_steps: int = 4  # steps on the support after the first gradient, in which F should have fallen (the trial)
     # Components: a descent begins with a few, and uses more as it makes progress.
     min_gradients: int = 3  # a budget below this many gradients of one component is too small for differences
     first_gradients: int = 8  # gradients of the first components that the budget must cover
@@ -440,6 +444,7 @@ COMPONENT_RACE = ComponentRaceSettings()
 class CornerSwapsSettings:
     """How corner values are swapped."""
 
+    trial_races: int = 3  # races between corners, in which one should have lowered F (the trial)
     candidates: int = 4  # in a race
     share: float = 0.4  # of the coordinates at corners is swapped at first
     halving: float = 5.0  # rounds after which half as many coordinates are swapped
@@ -488,7 +493,11 @@ class RaceSettings:
     slice_values: int = 8  # values of F in one slice: shorter ones judge by chance, longer ones waste (few_calls/race)
     slices: int = 32  # a small budget is cut into at least so many slices, so that a wrong choice can be corrected
     window: float = 0.25  # share of an arm's calls that count as recent when its rate is measured
-    explore: int = 16  # one slice in so many goes to the arm with the fewest calls: insurance for 6 % of the budget
+    insurance: float = (
+        1 / 16
+    )  # share of the calls that an arm gets even if it is behind (few_calls/race: 1/8 costs more)
+    trials: int = 8  # a trial takes at most this part of the budget
+    trial_share: float = 0.25  # a trial may cost this share of the calls used before, while another arm makes progress
     doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
     start_share: float = 8.0  # F at the start is paid for if the budget is at least so many times its price
     noise_factor: float = 2.0  # standard deviations of F by which a point must be lower to count as a gain

@@ -33,12 +33,18 @@ class ActiveSubset:
     """
 
     name: ClassVar[str] = "active subset"
+    decisive: ClassVar[bool] = True
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether d is so large that finding the active coordinates is cheaper than a gradient."""
         free = context.free().size
         enough = context.left > SET.fewest_active * math.log2(max(free, 2)) * context.n
         return context.constraint.groups is None and most_active(free) >= SET.fewest_active and enough
+
+    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls of the longest screen; a function that depends on everything is recognised long before."""
+        free = context.free().size
+        return math.ceil(2 * most_active(free) * math.log2(free)) * min(context.n, SET.screen_components)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Find the active coordinates and search on them until the budget is spent."""
@@ -102,6 +108,7 @@ class _Search:
         self._see(context.theta0, start)
         if (yield from self._dense(start)):
             return Ended("F depends on most of the coordinates.")
+        context.confirmed = True
         try:
             yield from self._screen(SET.visible_share)
         except TooManyActive:

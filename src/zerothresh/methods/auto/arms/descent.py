@@ -44,11 +44,17 @@ class LocalDescent:
     """
 
     name: ClassVar[str] = "local descent"
+    decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether something is free, and the budget covers a few gradients of one component."""
         free = context.free().size
         return free > 0 and context.left >= DESCENT.min_gradients * (free + 2)
+
+    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls of a gradient of the first components, and of some steps on the support."""
+        first = max(1, math.ceil(context.n / DESCENT.first_share))
+        return first * (context.free().size + DESCENT.judged_steps * (context.k + 1))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Descend, then search on from there."""

@@ -36,10 +36,15 @@ class GroupedSlopes:
     """The arm for budgets that do not pay for a few gradients along all coordinates."""
 
     name: ClassVar[str] = "grouped slopes"
+    decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         d = context.free().size
         return context.constraint.groups is None and d > 1 and context.left < SETTINGS.gradients * context.n * (d + 2)
+
+    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls in which a search for k coordinates should have found some."""
+        return min(context.n, SETTINGS.sample) * context.k * math.ceil(math.log2(context.free().size + 1))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         return (yield from _Pursuit(context, diagnosis).search())
@@ -214,7 +219,9 @@ class _Pursuit:
         kept = SampledPoint(theta, values)
         smaller = extended_model(model, S, model.mean_curvature)
         slopes = yield from support_gradient(self.sample, kept, S, self.diagnosis.mu)
-        kept, slopes = yield from polish(self.sample, kept, slopes, smaller, self.diagnosis.mu, SETTINGS.polish_steps - 1)
+        kept, slopes = yield from polish(
+            self.sample, kept, slopes, smaller, self.diagnosis.mu, SETTINGS.polish_steps - 1
+        )
         return kept, slopes, smaller
 
     def _stalled(self) -> Generator[Probes, Answers, None]:

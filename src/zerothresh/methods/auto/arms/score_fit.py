@@ -154,9 +154,7 @@ class ScoreFit:
             margin = share * max(start - mean, 0.0) + noise_margin
             restarts = CURVES.restarts if everything else 0
             halves = context.rng.uniform(restarts * context.d).reshape(restarts, context.d) < 0.5
-            mean_model = ModelledMean(
-                data, self._splines(), context.constraint, k, self.natural, self.theta, radius
-            )
+            mean_model = ModelledMean(data, self._splines(), context.constraint, k, self.natural, self.theta, radius)
             trial, predicted = mean_model.search(margin, halves)
             trial = context.H(trial)
             if context.left < m:

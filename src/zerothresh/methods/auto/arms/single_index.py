@@ -24,12 +24,17 @@ class SingleIndex:
     """
 
     name: ClassVar[str] = "single index"
+    decisive: ClassVar[bool] = True
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether there are enough smooth components, and calls for the rows of the first ones; no groups."""
         several = context.n >= ROWS.tested and context.free().size > 0
         smooth = not (diagnosis.rough or diagnosis.kink)
         return several and smooth and context.constraint.groups is None and affordable(context)
+
+    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls of the rows that the test of the form and a first fit need."""
+        return ROWS.first_fits * min(context.n, max(ROWS.first, context.k)) * (context.d + 2)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         model = SingleIndexModel(context, diagnosis)

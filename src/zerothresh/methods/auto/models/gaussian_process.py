@@ -68,7 +68,11 @@ def _cross_covariance(kernel: str, parameters: Array, Z: Array, X: Array) -> Arr
     amplitude = math.exp(2 * parameters[p])
     A, B = Z * np.exp(-parameters[:p]), X * np.exp(-parameters[:p])
     if kernel == "sum":
-        return amplitude / p * np.sum([_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)], axis=0)
+        return (
+            amplitude
+            / p
+            * np.sum([_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)], axis=0)
+        )
     r2 = np.maximum(np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2 * A @ B.T, 0.0)
     return amplitude * _correlation(kernel, r2)[0]
 
@@ -108,7 +112,9 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, nois
     bounds = [SET.length_range] * p + [SET.amplitude_range, SET.noise_range]
     steps = SET.first_steps if start is None else SET.later_steps
     solutions = [
-        minimize(objective, s, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps})
+        minimize(
+            objective, s, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps}
+        )
         for s in starts
     ]
     best = min(solutions, key=lambda solution: float(solution.fun))
@@ -118,7 +124,9 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, nois
     return GaussianProcess(X, form, best.x, t, factor, weights, jacobian - float(best.fun))
 
 
-def _covariance(parameters: Array, kernel: str, squares: Array, counts: Array) -> tuple[Array, list[tuple[Array, Array]]]:
+def _covariance(
+    parameters: Array, kernel: str, squares: Array, counts: Array
+) -> tuple[Array, list[tuple[Array, Array]]]:
     """Return the covariance of the values, and per term of the kernel the covariance and its slope."""
     p = squares.shape[2]
     amplitude, inverse = math.exp(2 * parameters[p]), np.exp(-2 * parameters[:p])

@@ -21,7 +21,6 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-
 class Outcome(NamedTuple):
     """What a race has shown."""
 

@@ -190,7 +190,9 @@ class GlobalSearch:
             ridge = (self.noise**2 / max(float(values.var()), TINY)) if self.random else 0.0
             _, g, H = interpolate(moves, values, H, ridge)
             low, high = np.maximum(-z0 / radius, -1.0), np.minimum((1 - z0) / radius, 1.0)
-            starts = np.concatenate([np.zeros((1, p)), -np.sign(g)[None], 2 * self.context.rng.uniform(2 * p).reshape(2, p) - 1])
+            starts = np.concatenate(
+                [np.zeros((1, p)), -np.sign(g)[None], 2 * self.context.rng.uniform(2 * p).reshape(2, p) - 1]
+            )
             step, predicted = minimise_in_box(g, H, low, high, starts)
             length = float(np.abs(step).max())
             if -predicted < SET.gain * self.fall * min(radius, 1.0) or length < SET.failing:
