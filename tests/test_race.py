@@ -38,7 +38,7 @@ class Toy:
     def fits(self, context, diagnosis):
         return True
 
-    def trial(self, context, diagnosis):
+    def forecast(self, context, diagnosis):
         return self.first
 
     def search(self, context, diagnosis):

@@ -36,7 +36,7 @@ class Arm(Protocol):
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether the idea applies to this black box, with this budget and these constraints."""
 
-    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return how many calls it needs before it is fair to judge it by its progress."""
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:

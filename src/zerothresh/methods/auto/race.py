@@ -1,7 +1,7 @@
 r"""The race: several arms share one budget, and calls go to the arm that makes progress.
 
-A contender leads if its own test has confirmed its assumption, and as long as it gains something before its calls have
-doubled. Without a leader, contenders get their trial: first those that test their own assumption and end if that fails,
+A contender leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
+gains something before its calls have doubled. Without a leader, contenders get their trial: first those that test their own assumption and end if that fails,
 then the others, the cheapest first, and an expensive one only when its price is small beside the calls used so far or
 nobody else makes progress. Among those that have been tried, the calls go to the highest rate
 
@@ -9,8 +9,8 @@ nobody else makes progress. Among those that have been tried, the calls go to th
           \Big/ \text{recent calls},
 
 except that a contender that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
-therefore bounded: a leader that is wrong wastes at most as many calls as it took to get where it is, trials waste a
-fixed share, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
+therefore bounded: a leader that is wrong wastes at most half of the budget, or as many calls as it took to get where it
+is, a trial an eighth, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Contender:
 
     def __init__(self, arm: Arm, context: Context, diagnosis: Diagnosis) -> None:
         self.arm, self.run, self.diagnosis = arm, context, diagnosis
-        self.trial = min(arm.trial(context, diagnosis), math.ceil(context.left / RACE.trials))
+        forecast = arm.forecast(context, diagnosis)
+        self.trial = min(forecast, math.ceil(RACE.trial_part * context.left))
+        self.lead = min(forecast, math.ceil(RACE.lead_part * context.left))
         self.noise = RACE.noise_factor * diagnosis.noise / math.sqrt(context.n) if diagnosis.random else 0.0
         self.calls = 0
         self.ended: Ended | None = None
@@ -61,7 +63,7 @@ class Contender:
     def leads(self) -> bool:
         """Whether its assumption was confirmed, and it has not doubled its calls since its last gain."""
         confirmed = self._search is not None and self.context.confirmed
-        return confirmed and self.calls <= max(RACE.doubling * self._falls[-1][0], self.trial)
+        return confirmed and self.calls <= max(RACE.doubling * self._falls[-1][0], self.lead)
 
     @property
     def untried(self) -> bool:

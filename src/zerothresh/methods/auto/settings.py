@@ -236,7 +236,6 @@ class RowSettings:
 
     tested: int = 3  # rows learnt before all others: three estimates of the l2 term show whether two of them agree
     first: int = 16  # components to begin with, or k if that is more: fewer do not show which coordinates matter
-    first_fits: int = 2  # times the calls of the first rows, after which the fit should have lowered F (the trial)
     reserve: float = 1.5  # times the first rows that the budget must cover: the fit and its check need calls as well
     weak: float = 1e-3  # a row below this share of the typical norm belongs to a component stationary at the start
     form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term
@@ -332,7 +331,7 @@ CURVES = CurveSettings()
 class DescentSettings:
     """How a local descent steps, and when it gives up."""
 
-    judged_steps: int = 4  # steps on the support after the first gradient, in which F should have fallen (the trial)
+    judged_steps: int = 4  # steps on the support after the first gradient, in which F should have fallen
     # Components: a descent begins with a few, and uses more as it makes progress.
     min_gradients: int = 3  # a budget below this many gradients of one component is too small for differences
     first_gradients: int = 8  # gradients of the first components that the budget must cover
@@ -444,7 +443,7 @@ COMPONENT_RACE = ComponentRaceSettings()
 class CornerSwapsSettings:
     """How corner values are swapped."""
 
-    trial_races: int = 3  # races between corners, in which one should have lowered F (the trial)
+    trial_races: int = 3  # races between corners, in which one should have lowered F
     candidates: int = 4  # in a race
     share: float = 0.4  # of the coordinates at corners is swapped at first
     halving: float = 5.0  # rounds after which half as many coordinates are swapped
@@ -496,7 +495,8 @@ class RaceSettings:
     insurance: float = (
         1 / 16
     )  # share of the calls that an arm gets even if it is behind (few_calls/race: 1/8 costs more)
-    trials: int = 8  # a trial takes at most this part of the budget
+    trial_part: float = 1 / 8  # a trial takes at most this part of the budget
+    lead_part: float = 1 / 2  # a confirmed arm that has gained nothing yet leads for at most this part of the budget
     trial_share: float = 0.25  # a trial may cost this share of the calls used before, while another arm makes progress
     doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
     start_share: float = 8.0  # F at the start is paid for if the budget is at least so many times its price

@@ -41,7 +41,7 @@ class ActiveSubset:
         enough = context.left > SET.fewest_active * math.log2(max(free, 2)) * context.n
         return context.constraint.groups is None and most_active(free) >= SET.fewest_active and enough
 
-    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of the longest screen; a function that depends on everything is recognised long before."""
         free = context.free().size
         return math.ceil(2 * most_active(free) * math.log2(free)) * min(context.n, SET.screen_components)

@@ -43,7 +43,7 @@ class CornerSwaps:
         free, box = context.free(), context.box
         return box is not None and bool(free.size) and bool(np.isfinite(box.high[free] - box.low[free]).all())
 
-    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of the first few races between corners."""
         return CORNER_SWAPS.trial_races * CORNER_SWAPS.candidates * context.n
 

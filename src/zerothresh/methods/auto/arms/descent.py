@@ -51,7 +51,7 @@ class LocalDescent:
         free = context.free().size
         return free > 0 and context.left >= DESCENT.min_gradients * (free + 2)
 
-    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of a gradient of the first components, and of some steps on the support."""
         first = max(1, math.ceil(context.n / DESCENT.first_share))
         return first * (context.free().size + DESCENT.judged_steps * (context.k + 1))

@@ -42,7 +42,7 @@ class GroupedSlopes:
         d = context.free().size
         return context.constraint.groups is None and d > 1 and context.left < SETTINGS.gradients * context.n * (d + 2)
 
-    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls in which a search for k coordinates should have found some."""
         return min(context.n, SETTINGS.sample) * context.k * math.ceil(math.log2(context.free().size + 1))
 

@@ -32,9 +32,9 @@ class SingleIndex:
         smooth = not (diagnosis.rough or diagnosis.kink)
         return several and smooth and context.constraint.groups is None and affordable(context)
 
-    def trial(self, context: Context, diagnosis: Diagnosis) -> int:
-        """Return the calls of the rows that the test of the form and a first fit need."""
-        return ROWS.first_fits * min(context.n, max(ROWS.first, context.k)) * (context.d + 2)
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls of all rows, after which the model has to be right."""
+        return context.n * (context.free().size + 2)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         model = SingleIndexModel(context, diagnosis)
