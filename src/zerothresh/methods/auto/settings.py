@@ -51,11 +51,12 @@ class IndexSettings:
     """Fitting the single-index model to more and more components."""
 
     rows_per_coordinate: int = 3  # components per coordinate of the support that make a fit meaningful
+    fewest_rows_per_coordinate: int = 2  # the same for a second, bolder fit, which held-out components judge as well
     growth: float = 50.0  # coordinates: below it, the components are doubled from one fit to the next
-    slowest_growth: float = 0.25  # with many coordinates, a row is dear and each fit adds this share of components
+    slowest_growth: float = 0.05  # with many coordinates, a row is dear and each fit adds this share of components
     held_out: float = 0.5  # times the fitted components that judge the fit
     least_held_out: int = 12  # components that judge a fit at least: a standard error needs about ten
-    generalised: float = 0.05  # held-out values that spread this much less than at the start: the model is F's
+    generalised: float = 1e-3  # held-out values that spread this much less than at the start: nothing is left to fit
     refit_gain: float = 1e-3  # of the total fall: a fit to more components that gains less changes nothing
     kept_per_nonzero: int = 3  # coordinates that stay, per non-zero, once the model generalises
     drop_deviations: float = 2.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest

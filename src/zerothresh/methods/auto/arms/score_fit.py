@@ -148,23 +148,21 @@ class ScoreFit:
             share = CURVES.negligible_dropped
         noise_margin = CURVES.margin_deviations * self.diagnosis.noise / math.sqrt(m)
         first_radius = CURVES.trust_radius * self._curvature_length()
-        start, radius = float(data.f0.mean()), first_radius
+        start, radius, searched_again = float(data.f0.mean()), first_radius, False
         for _ in range(CURVES.rounds):
             mean = float(self.values[:m].mean())
             margin = share * max(start - mean, 0.0) + noise_margin
             restarts = CURVES.restarts if everything else 0
             halves = context.rng.uniform(restarts * context.d).reshape(restarts, context.d) < 0.5
-            mean_model = ModelledMean(
-                data, self._splines(), context.constraint, k, self.natural, self.theta, radius
-            )
+            mean_model = ModelledMean(data, self._splines(), context.constraint, k, self.natural, self.theta, radius)
             trial, predicted = mean_model.search(margin, halves)
             trial = context.H(trial)
             if context.left < m:
                 return
             if not mean - predicted > share * max(start - predicted, 0.0) + noise_margin:
-                if not everything or radius >= first_radius:
+                if not everything or searched_again or radius >= first_radius:
                     return
-                radius = first_radius  # the whole model is searched once more before the search ends
+                radius, searched_again = first_radius, True  # the whole model, once more before the search ends
                 continue
             trial_values = (yield from context.values([trial], self.order[:m]))[0]
             self._add_to_curves(trial, trial_values)

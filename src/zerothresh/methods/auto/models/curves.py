@@ -15,7 +15,6 @@ from zerothresh.methods.auto.settings import CURVES
 from zerothresh.sampling.jit import kernel
 
 
-
 class Curves:
     """Samples of m curves l_i; `centre` turns those nearest to a place into cubic splines.
 

@@ -176,8 +176,8 @@ class ModelledMean:
     def search(self, worth_asking: float, halves: Array) -> tuple[Array, float]:
         """Find a sparse minimiser of the modelled F.
 
-        Other supports are searched only if descent alone gains little: otherwise new values are worth more than a
-        better minimiser of the present model.
+        Other supports are searched only if descent alone gains little, and restarts are made only if exchanges gain
+        nothing: otherwise new values are worth more than a better minimiser of the present model.
 
         Arguments
         ---------
@@ -193,6 +193,8 @@ class ModelledMean:
             begun = max(begun, self.at(theta0)[0])
             theta, value = min((theta, value), self.descend(theta0, begun), key=lambda found: found[1])
         theta, value = self.exchange_all(theta, value, begun)
+        if self.at(self.centre)[0] - value > worth_asking:
+            return theta, value
         work = CURVES.newton_steps * self.data.C.size**2 * len(self.data)
         restarts = min(len(halves), int(CURVES.work / work)) if np.count_nonzero(theta) > 1 else 0
         for half in halves[:restarts]:
