@@ -112,7 +112,7 @@ class RowLearner:
         """Return the gradients that are not those of components stationary at the start, the largest first."""
         lengths = norms(gradients)
         order = np.argsort(-lengths, kind="stable")
-        return order[lengths[order] > ROWS.weak * lengths.max()]
+        return np.asarray(order[lengths[order] > ROWS.weak * lengths.max()], np.int64)
 
     # The l2 term.
 

@@ -180,8 +180,11 @@ class SingleIndexModel:
         if self.generalised:
             self._limit_coordinates(INDEX.kept_per_nonzero * context.k)
         elif m >= INDEX.rows_per_coordinate * context.k:
-            possible = self._changes(RowBlock(data.C, data.V), data.C) < 0
-            data.restrict(np.flatnonzero(possible | in_use(data, self.state.theta, context.constraint.include)))
+            change = self._changes(RowBlock(data.C, data.V), data.C)
+            change[in_use(data, self.state.theta, context.constraint.include)] = -np.inf
+            least = min(data.C.size, INDEX.kept_per_nonzero * context.k)
+            size = max(least, int(np.count_nonzero(change < 0)))
+            data.restrict(np.sort(np.argsort(change, kind="stable")[:size]))
 
     def _reconsider_dropped(self) -> Asks:
         """Learn dropped coordinates and fit again: first those that could be in the support, and then all others.

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint import splicing
@@ -173,7 +174,7 @@ class ModelledMean:
             theta, value = self.descend(trial, begun)
         return theta, value
 
-    def search(self, worth_asking: float, halves: Array) -> tuple[Array, float]:
+    def search(self, worth_asking: float, halves: NDArray[np.bool_]) -> tuple[Array, float]:
         """Find a sparse minimiser of the modelled F.
 
         Other supports are searched only if descent alone gains little, and restarts are made only if exchanges gain
