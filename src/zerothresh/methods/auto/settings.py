@@ -59,7 +59,7 @@ class IndexSettings:
     generalised: float = 1e-3  # held-out values that spread this much less than at the start: nothing is left to fit
     refit_gain: float = 1e-3  # of the total fall: a fit to more components that gains less changes nothing
     kept_per_nonzero: int = 4  # coordinates that stay, per non-zero: the best support is rarely beyond their ranks
-    drop_deviations: float = 2.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest
+    drop_deviations: float = 1.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest
     quadratic_tolerance: float = 1e-3  # of the predicted fall: a smaller error counts as a quadratic's
     noise_deviations: float = 5.0  # standard deviations of a mean of values that are no error of the model
     rechecks: int = 10  # times that dropped coordinates are reconsidered; two or three were enough wherever seen
