@@ -85,8 +85,8 @@ class CurveSettings:
     trust_radius: float = 40.0  # in curvature lengths, at first: so far parabolas beyond the samples are believed
     rounds: int = 40  # of minimising the modelled F and asking for the values there
     negligible: float = 1e-10  # of the total fall: all components are in the model, so that F itself converges
+    negligible_dropped: float = 1e-3  # of the total fall: coordinates that were dropped may change more
     negligible_part: float = 1e-2  # of the total fall: with a part of the components, the others will change more
-    negligible_dropped: float = 1e-4  # of the total fall: coordinates that were dropped may change more
     margin_deviations: float = 2.0  # standard deviations of a mean of values that are no decrease
     poor_prediction: float = 0.1  # actual over predicted fall below which the trust radius shrinks (Conn et al. 2000)
     good_prediction: float = 0.5  # and above which it grows
