@@ -256,14 +256,15 @@ class IndexSettings:
     """Fitting the single-index model to more and more components."""
 
     rows_per_coordinate: int = 3  # components per coordinate of the support that make a fit meaningful
+    fewest_rows_per_coordinate: int = 2  # the same for a second, bolder fit, which held-out components judge as well
     growth: float = 50.0  # coordinates: below it, the components are doubled from one fit to the next
-    slowest_growth: float = 0.25  # with many coordinates, a row is dear and each fit adds this share of components
+    slowest_growth: float = 0.05  # with many coordinates, a row is dear and each fit adds this share of components
     held_out: float = 0.5  # times the fitted components that judge the fit
     least_held_out: int = 12  # components that judge a fit at least: a standard error needs about ten
-    generalised: float = 0.05  # held-out values that spread this much less than at the start: the model is F's
+    generalised: float = 1e-3  # held-out values that spread this much less than at the start: nothing is left to fit
     refit_gain: float = 1e-3  # of the total fall: a fit to more components that gains less changes nothing
-    kept_per_nonzero: int = 3  # coordinates that stay, per non-zero, once the model generalises
-    drop_deviations: float = 2.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest
+    kept_per_nonzero: int = 4  # coordinates that stay, per non-zero: the best support is rarely beyond their ranks
+    drop_deviations: float = 1.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest
     quadratic_tolerance: float = 1e-3  # of the predicted fall: a smaller error counts as a quadratic's
     noise_deviations: float = 5.0  # standard deviations of a mean of values that are no error of the model
     rechecks: int = 10  # times that dropped coordinates are reconsidered; two or three were enough wherever seen
@@ -289,8 +290,8 @@ class CurveSettings:
     trust_radius: float = 40.0  # in curvature lengths, at first: so far parabolas beyond the samples are believed
     rounds: int = 40  # of minimising the modelled F and asking for the values there
     negligible: float = 1e-10  # of the total fall: all components are in the model, so that F itself converges
+    negligible_dropped: float = 1e-3  # of the total fall: coordinates that were dropped may change more
     negligible_part: float = 1e-2  # of the total fall: with a part of the components, the others will change more
-    negligible_dropped: float = 1e-4  # of the total fall: coordinates that were dropped may change more
     margin_deviations: float = 2.0  # standard deviations of a mean of values that are no decrease
     poor_prediction: float = 0.1  # actual over predicted fall below which the trust radius shrinks (Conn et al. 2000)
     good_prediction: float = 0.5  # and above which it grows

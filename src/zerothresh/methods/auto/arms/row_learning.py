@@ -43,6 +43,10 @@ class RowLearner:
         if context.left < components.size * (C.size * (1 + self.diagnosis.central) + 2) + m:
             return False
         base = yield from context.starts(components)
+        if self._elsewhere:  # some components were stationary at the start: others may be
+            rows, kappa, slope = yield from self._rows_elsewhere(np.arange(known, m), base)
+            data.append(rows, base, slope, kappa)
+            return True
         gradients, h = yield from self._gradients(C, components, base)
         if known == 0:
             if self._strong(gradients).size < 2 and components.size < min(context.n, ROWS.first):
@@ -112,7 +116,7 @@ class RowLearner:
         """Return the gradients that are not those of components stationary at the start, the largest first."""
         lengths = norms(gradients)
         order = np.argsort(-lengths, kind="stable")
-        return order[lengths[order] > ROWS.weak * lengths.max()]
+        return np.asarray(order[lengths[order] > ROWS.weak * lengths.max()], np.int64)
 
     # The l2 term.
 
@@ -230,9 +234,13 @@ class RowLearner:
         Returns the rows, and l_i'' and l_i' at the start.
         """
         context, data, C = self.context, self.data, self.data.C
-        w = np.zeros(context.d)
-        w[C] = context.rng.normal(C.size)
-        point = context.inside(context.theta0 + (self.diagnosis.length / max(float(np.linalg.norm(w)), TINY)) * w)
+        if self._elsewhere:
+            point = context.theta0.copy()
+            point[C] = self._elsewhere[0][1][C]  # a move along dropped coordinates would change scores unseen
+        else:
+            w = np.zeros(context.d)
+            w[C] = context.rng.normal(C.size)
+            point = context.inside(context.theta0 + (self.diagnosis.length / max(float(np.linalg.norm(w)), TINY)) * w)
         components = self.order[positions]
         values = (yield from context.values([point], components))[0]
         self._elsewhere.append((positions, point, values))

@@ -143,16 +143,15 @@ class ScoreFit:
         everything = m == context.n
         if everything:
             self.accept(self.theta, self.values) if self.improves() else None
-        share = CURVES.negligible if everything else CURVES.negligible_part
-        if everything and data.C.size < context.free().size:
-            share = CURVES.negligible_dropped
+        final = everything and data.C.size == context.free().size
+        share = CURVES.negligible if final else CURVES.negligible_dropped if everything else CURVES.negligible_part
         noise_margin = CURVES.margin_deviations * self.diagnosis.noise / math.sqrt(m)
         first_radius = CURVES.trust_radius * self._curvature_length()
-        start, radius = float(data.f0.mean()), first_radius
+        start, radius, searched_again = float(data.f0.mean()), first_radius, False
         for _ in range(CURVES.rounds):
             mean = float(self.values[:m].mean())
             margin = share * max(start - mean, 0.0) + noise_margin
-            restarts = CURVES.restarts if everything else 0
+            restarts = CURVES.restarts if final else 0
             halves = context.rng.uniform(restarts * context.d).reshape(restarts, context.d) < 0.5
             mean_model = ModelledMean(data, self._splines(), context.constraint, k, self.natural, self.theta, radius)
             trial, predicted = mean_model.search(margin, halves)
@@ -160,9 +159,9 @@ class ScoreFit:
             if context.left < m:
                 return
             if not mean - predicted > share * max(start - predicted, 0.0) + noise_margin:
-                if not everything or radius >= first_radius:
+                if not final or searched_again or radius >= first_radius:
                     return
-                radius = first_radius  # the whole model is searched once more before the search ends
+                radius, searched_again = first_radius, True  # the whole model, once more before the search ends
                 continue
             trial_values = (yield from context.values([trial], self.order[:m]))[0]
             self._add_to_curves(trial, trial_values)

@@ -122,6 +122,14 @@ class SingleIndexModel:
         self.learner.several_scores = error > ROWS.prediction_error
         return not self.learner.several_scores
 
+    def _candidates(self, m: int) -> list[Array]:
+        """Return the points that held-out components judge: theta, and a less sparse one if more may be non-zero."""
+        state, context = self.state, self.context
+        denser = min(context.k, m // INDEX.fewest_rows_per_coordinate)
+        if not state.quadratic or state.theta is context.theta0 or denser <= np.count_nonzero(state.theta):
+            return [state.theta]
+        return [state.theta, state.quadratic_minimiser(denser)]
+
     def _judge_on_held_out(self, m: int) -> Generator[Probes, Answers, bool]:
         """Ask for further components at theta and at the start; False if the budget does not allow it.
 
@@ -130,18 +138,22 @@ class SingleIndexModel:
         context, state, n = self.context, self.state, self.context.n
         count = min(n - m, max(INDEX.least_held_out, math.ceil(INDEX.held_out * m)))
         held_out = self.order[m : m + count]
-        if context.left < 3 * count + m:
+        points = self._candidates(m)
+        if context.left < (len(points) + 2) * count + m:
             return False
         start_values = yield from context.starts(held_out)
         if state.theta is context.theta0:
             return True
-        points = [state.theta] if context.theta is context.theta0 else [state.theta, context.theta]
-        values = yield from context.values(points, held_out)
-        if significantly_lower(values[0], start_values, n) and values[0].mean() <= values[-1].mean():
+        rivals = [] if context.theta is context.theta0 else [context.theta]
+        values = yield from context.values(points + rivals, held_out)
+        best = int(np.argmin(values[: len(points)].mean(axis=1)))
+        if best:
+            state.theta, state.values = points[best], np.empty(0)
+        if significantly_lower(values[best], start_values, n) and values[best].mean() <= values[-1].mean():
             context.move(state.theta)
         if state.values.size == m:
-            state.values = np.concatenate([state.values, values[0]])
-        self.generalised = bool(np.std(values[0]) < INDEX.generalised * np.std(start_values))
+            state.values = np.concatenate([state.values, values[best]])
+        self.generalised = bool(np.std(values[best]) < INDEX.generalised * np.std(start_values))
         return True
 
     # Coordinates that are modelled.
@@ -169,8 +181,11 @@ class SingleIndexModel:
         if self.generalised:
             self._limit_coordinates(INDEX.kept_per_nonzero * context.k)
         elif m >= INDEX.rows_per_coordinate * context.k:
-            possible = self._changes(RowBlock(data.C, data.V), data.C) < 0
-            data.restrict(np.flatnonzero(possible | in_use(data, self.state.theta, context.constraint.include)))
+            change = self._changes(RowBlock(data.C, data.V), data.C)
+            change[in_use(data, self.state.theta, context.constraint.include)] = -np.inf
+            least = min(data.C.size, INDEX.kept_per_nonzero * context.k)
+            size = max(least, int(np.count_nonzero(change < 0)))
+            data.restrict(np.sort(np.argsort(change, kind="stable")[:size]))
 
     def _reconsider_dropped(self) -> Asks:
         """Learn dropped coordinates and fit again: first those that could be in the support, and then all others.

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint import splicing
@@ -173,11 +174,11 @@ class ModelledMean:
             theta, value = self.descend(trial, begun)
         return theta, value
 
-    def search(self, worth_asking: float, halves: Array) -> tuple[Array, float]:
+    def search(self, worth_asking: float, halves: NDArray[np.bool_]) -> tuple[Array, float]:
         """Find a sparse minimiser of the modelled F.
 
-        Other supports are searched only if descent alone gains little: otherwise new values are worth more than a
-        better minimiser of the present model.
+        Other supports are searched only if descent alone gains little, and restarts are made only if exchanges gain
+        nothing: otherwise new values are worth more than a better minimiser of the present model.
 
         Arguments
         ---------
@@ -193,6 +194,8 @@ class ModelledMean:
             begun = max(begun, self.at(theta0)[0])
             theta, value = min((theta, value), self.descend(theta0, begun), key=lambda found: found[1])
         theta, value = self.exchange_all(theta, value, begun)
+        if self.at(self.centre)[0] - value > worth_asking:
+            return theta, value
         work = CURVES.newton_steps * self.data.C.size**2 * len(self.data)
         restarts = min(len(halves), int(CURVES.work / work)) if np.count_nonzero(theta) > 1 else 0
         for half in halves[:restarts]:

@@ -82,7 +82,7 @@ class IndexRows:
         self.C = common
         self.V = np.concatenate([block.on(common) for block in self.blocks])
 
-    def known_by(self, coordinates: Indices) -> Array:
+    def known_by(self, coordinates: Indices) -> Indices:
         """Return how many components know each of these coordinates; later components never know more."""
         counts = np.zeros(coordinates.size, np.int64)
         for block in self.blocks:

@@ -43,7 +43,7 @@ def strongest_coordinates(
     here = slope @ data.V / m + data.lam * (theta - data.centre)[data.C]
     score = np.maximum(np.abs(at_start), np.abs(here)) / np.sqrt(bend)
     score[in_use(data, theta, include)] = np.inf
-    size = max(size, np.count_nonzero(score == np.inf))
+    size = max(size, int(np.count_nonzero(score == np.inf)))
     return np.sort(np.argsort(-score, kind="stable")[:size])
 
 
@@ -77,8 +77,9 @@ def exchange_changes(
     M = minimiser_matrix(A)
     terms = slope[:known, None] * rows
     r = terms.mean(axis=0) + data.lam * (theta - data.centre)[coordinates]
-    fitted = max(known - S.size, 1) / known  # residuals of a fit are smaller than they will be on other components
-    uncertain = INDEX.drop_deviations * terms.std(axis=0) / fitted * np.sqrt((n - known) / (n * known))
+    # On other components, slopes are larger than on those that were fitted, and smaller than at the start.
+    variance = 0.5 * (terms.var(axis=0) + (data.slope[:known, None] * rows).var(axis=0))
+    uncertain = INDEX.drop_deviations * np.sqrt(variance * (n - known) / (n * known))
     own = bent[:known] @ rows**2 / known + data.lam
     cross = (rows * bent[:known, None]).T @ W[:known] / known
     B = cross @ M
