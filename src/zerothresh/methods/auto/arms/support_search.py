@@ -58,10 +58,13 @@ class SupportSearch:
         exchange = self._swap if at.oracle.diagnosis.rough else self._exchange
         spent = {exchange: 0, self._restart: 0}  # calls by kind of move
         descent.tried.add(_support(at.theta))
+        self.context.remark("Other supports are searched by exchanges and restarts.")
         while len(descent.tried) < self.supports:
             move = min(spent, key=lambda kind: spent[kind])
             before, F = self.context.used, at.F
             yield from move()
+            if self.context.used == before:  # there was nothing to exchange
+                yield from self._restart()
             spent[move] += self.context.used - before
             self.turns += 1
             if at.F < F:
