@@ -210,7 +210,7 @@ class SupportSearchSettings:
     model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls
     model_trials: int = 5  # of its supports that are tried
     hessian_share: float = (
-        0.5  # of the calls left that all second derivatives may cost: the rest tries what they promise
+        0.5  # of the calls left that all second derivatives may cost: the rest tries them out
     )
     most_drawn: int = 500  # exchanges that are drawn until one has not been tried
     restart_gradients: int = 3  # gradients that the budget must cover before a restart
