@@ -15,7 +15,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
 from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, TINY
-from zerothresh.methods.program.context import Context
+from zerothresh.methods.program.context import NARROWEST, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -62,7 +62,8 @@ class LineProbe:
         self.u = u / max(float(np.linalg.norm(u)), TINY)
         self.width = box_width(context)
         size = float(np.abs(self.theta).max())
-        self.scale = self.width if self.width < math.inf else size or 1.0
+        size = size if size > NARROWEST else 1.0  # a convention, where neither the bounds nor the start have a length
+        self.scale = self.width if self.width < math.inf else size
         # a longer step along a unit vector would leave the box along most coordinates
         reach = math.sqrt(context.free().size) if self.width < math.inf else DIAGNOSIS.longest_step
         self.longest = reach * self.scale

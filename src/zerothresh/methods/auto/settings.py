@@ -469,6 +469,13 @@ class SupportSearchSettings:
     """How other supports are searched once a descent has ended."""
 
     temperature: float = 0.7  # of the Gumbel noise on the scores: .4 to 1.0 did equally well in studies/few_calls
+    least_room: float = 0.1  # of a step: if a bound leaves less, the step is made to the other side
+    least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
+    model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls
+    model_trials: int = 5  # of its supports that are tried
+    hessian_share: float = (
+        0.5  # of the calls left that all second derivatives may cost: the rest tries them out
+    )
     most_drawn: int = 500  # exchanges that are drawn until one has not been tried
     restart_gradients: int = 3  # gradients that the budget must cover before a restart
     partial_every: int = 2  # every second restart begins with a part of the best support, the others at random

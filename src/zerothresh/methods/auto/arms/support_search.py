@@ -17,9 +17,11 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arm import Ended
+from zerothresh.methods.auto.moves.column_probe import ColumnProbe
 from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
 from zerothresh.methods.auto.moves.restarts import partial_support, places, random_points, typical_size
+from zerothresh.methods.auto.oracle import ExactOracle
 from zerothresh.methods.auto.settings import SUPPORT_SEARCH, TINY
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
@@ -40,6 +42,7 @@ class SupportSearch:
     def __init__(self, descent: Descent) -> None:
         self.descent, self.at, self.context = descent, descent.at, descent.context
         self.turns = self.restarts = self.gains = 0  # turns, restarts, and turns that found a better point
+        self.probe: ColumnProbe | None = None  # the second derivatives at the best point
         self.exchanges_left = descent.context.constraint.groups is None  # the model knows no groups
 
     @property
@@ -58,10 +61,13 @@ class SupportSearch:
         exchange = self._swap if at.oracle.diagnosis.rough else self._exchange
         spent = {exchange: 0, self._restart: 0}  # calls by kind of move
         descent.tried.add(_support(at.theta))
+        self.context.remark("Other supports are searched by exchanges and restarts.")
         while len(descent.tried) < self.supports:
             move = min(spent, key=lambda kind: spent[kind])
             before, F = self.context.used, at.F
             yield from move()
+            if self.context.used == before:  # there was nothing to exchange
+                yield from self._restart()
             spent[move] += self.context.used - before
             self.turns += 1
             if at.F < F:
@@ -79,30 +85,53 @@ class SupportSearch:
         return oracle.calls_available >= SUPPORT_SEARCH.restart_gradients * oracle.gradient_cost(self.at.C.size)
 
     def _exchange(self) -> Asks:
-        """Try one exchange, drawn by the model's score with Gumbel noise, and descend from it if it lowers F."""
+        """Try what the second derivatives promise, or an exchange drawn at random; descend from it if it lowers F."""
         at, descent = self.at, self.descent
-        affordable = at.calls_available >= trial_cost(at)
-        if affordable and (not at.g.size or at.g_theta is not at.theta):
-            affordable = at.calls_available >= trial_cost(at) + at.oracle.gradient_cost(at.C.size)
-        if not affordable:
-            yield from self._beyond_the_budget()
-            return
-        point = self._drawn_exchange((yield from at.full_gradient())) if self.exchanges_left else None
-        if point is None:
-            self.exchanges_left = False
+        if not self.exchanges_left:
             yield from self._restart()
             return
-        descent.tried.add(_support(point))
-        if (yield from try_point(at, self.context.H(point))):
-            yield from descent.descend()
-            descent.tried.add(_support(at.theta))
+        cost = trial_cost(at) + (0 if at.g.size and at.g_theta is at.theta else at.oracle.gradient_cost(at.C.size))
+        if at.calls_available < cost:
+            yield from self._beyond_the_budget()
+            return
+        g = yield from at.full_gradient()
+        smooth = isinstance(at.oracle, ExactOracle) and at.theta.any()
+        points = (yield from self._probe()) if smooth else self._drawn_exchange(g)
+        for point in points:
+            descent.tried.add(_support(point))
+            if at.calls_available < trial_cost(at):
+                return
+            if (yield from try_point(at, self.context.H(point))):
+                yield from descent.descend()
+                descent.tried.add(_support(at.theta))
+                return
 
-    def _drawn_exchange(self, g: Array) -> Array | None:
-        """Draw an exchange that has not been tried; None if there is none."""
+    def _probe(self) -> Generator[Probes, Answers, list[Array]]:
+        """Measure second derivatives at the best point, and return the points that they promise."""
+        at = self.at
+        if self.probe is None or not self.probe.here:
+            self.probe = ColumnProbe(at)
+        probe = self.probe
+        j = probe.draw()
+        if j is not None:
+            points = yield from probe.promising(j)
+            return points[:1]
+        if probe.rest_of_the_hessian > SUPPORT_SEARCH.hessian_share * at.calls_available:
+            self.exchanges_left = False
+            return []
+        everything = np.arange(at.C.size)
+        incomplete = np.flatnonzero(~probe.hessian.known.all(axis=0))
+        if incomplete.size:
+            yield from probe.measure(int(incomplete[0]), everything)
+            return []
+        self.exchanges_left = False
+        new = [point for point in probe.best_supports() if _support(point) not in self.descent.tried]
+        return new[: SUPPORT_SEARCH.model_trials]
+
+    def _drawn_exchange(self, g: Array) -> list[Array]:
+        """Draw an exchange that has not been tried; none if there is none."""
         at, rng = self.at, self.context.rng
         scores = at.model.exchange_scores(at.theta, g, at.C, self.context.constraint.include)
-        if not np.isfinite(scores).any():
-            return None
         gumbel = -np.log(-np.log(np.maximum(rng.uniform(scores.size), TINY))).reshape(scores.shape)
         order = np.argsort(-(scores + SUPPORT_SEARCH.temperature * gumbel), axis=None, kind="stable")
         S = np.flatnonzero(at.theta[at.C])
@@ -112,8 +141,9 @@ class SupportSearch:
                 break
             T = np.sort(np.append(np.delete(S, a), j))
             if at.C[T].tobytes() not in self.descent.tried:
-                return at.model.minimiser_on(at.theta, g, at.C, T)
-        return None
+                return [at.model.minimiser_on(at.theta, g, at.C, T)]
+        self.exchanges_left = False
+        return []
 
     def _swap(self) -> Asks:
         """Where slopes say nothing: swap a coordinate for another, and take random steps on the support."""
