@@ -136,8 +136,8 @@ class GaussianProcessSettings:
     noise_spread: float = 2.0  # of its logarithm: weak coordinates and a wrong kernel look like noise, too
     noise_range: tuple[float, float] = (-11.0, 1.0)
     warp_quantile: float = 0.25  # of the values above the lowest: the warp log(1 + y/c) begins to bend there
-    first_steps: int = 40  # of L-BFGS from the prior
-    later_steps: int = 12  # from the last parameters, which are near
+    first_steps: int = 30  # of L-BFGS from the prior
+    later_steps: int = 8  # from the last parameters, which are near
     jitter: float = 1e-9  # of the variance, so that the covariance can be factorised
     least_variance: float = 1e-12  # of the variance: below it rounding decides
     refused: float = 1e10  # the objective where the covariance cannot be factorised
@@ -168,6 +168,7 @@ class GlobalSearchSettings:
     global_candidates: int = 600  # points of the cube at which the expected improvement is computed
     near_candidates: int = 100  # and points around the best one, for each of these distances in lengths:
     distances: tuple[float, ...] = (0.02, 0.05, 0.1, 0.3)
+    moved_share: float = 0.4  # of the coordinates that a point nearby changes, but two at least
     refinements: int = 6  # rounds that refine the best candidates
     refined: int = 3  # candidates that are refined
     refined_points: int = 24  # points around each of them
@@ -187,7 +188,13 @@ class GlobalSearchSettings:
     last_radius: float = 1e-3  # where it ends
     growing: float = 0.7  # actual over predicted fall above which the radius doubles
     failing: float = 0.1  # and below which it is halved
-    near: float = 3.0  # radii within which points are interpolated
+    largest_radius: float = 0.5  # half of the cube
+    misfit: float = 0.1  # of the spread of the values that a model goes near: 0, .03, .1, .3 need on Ackley6 209, 115,
+    # 107, 114 calls, and on Rosenbrock4 146, 132, 125, 245
+    far: float = 2.0  # radii from which a point of the model is replaced when a step fails (Powell)
+    shortest_step: float = 0.1  # radii: a shorter step asks for a smaller region instead of a value
+    long_step: float = 0.9  # radii: only a step this long shows that the region is too small
+    random_starts: int = 2  # of the minimisation of a model that may be indefinite
     same: float = 1e-7  # of the cube: a point this near to another one tells nothing new
 
 

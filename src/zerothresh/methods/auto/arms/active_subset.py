@@ -12,24 +12,25 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.moves.bisection import Bisection, Comparison, TooManyActive
-from zerothresh.methods.auto.moves.global_search import GlobalSearch
+from zerothresh.methods.auto.moves.active_screen import ActiveScreen, most_active
+from zerothresh.methods.auto.moves.bisection import TooManyActive
+from zerothresh.methods.auto.moves.cube_search import CubeSearch
+from zerothresh.methods.auto.moves.process_descent import descend_by_process
+from zerothresh.methods.auto.moves.quadratic_descent import descend_by_quadratic
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-def most_active(d: int) -> int:
-    """Return how many coordinates can be found for a share of the calls of a gradient."""
-    return min(SET.most_active, int(SET.gradient_share * d / (2 * math.log2(max(d, 2)))))
-
-
 @dataclass(frozen=True)
 class ActiveSubset:
     """Bisection for the few coordinates that F depends on, and a global search on these.
 
-    Six calls tell whether F depends on most coordinates; then the arm ends.
+    About six calls tell whether F depends on most coordinates; then the arm ends. On the coordinates that are found,
+    descents by a Gaussian process and by a quadratic model take turns: the first needs few values where F is smooth
+    on the scale of the region, the second sees through ripples. Neither alone suffices: the first solves Hartmann's
+    function and hardly ever Ackley's.
     """
 
     name: ClassVar[str] = "active subset"
@@ -38,7 +39,7 @@ class ActiveSubset:
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether d is so large that finding the active coordinates is cheaper than a gradient."""
         free = context.free().size
-        enough = context.left > SET.fewest_active * math.log2(max(free, 2)) * context.n
+        enough = context.left > SET.fewest_active * math.log2(max(free, 2)) * min(context.n, SET.screen_components)
         return context.constraint.groups is None and most_active(free) >= SET.fewest_active and enough
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
@@ -48,196 +49,152 @@ class ActiveSubset:
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Find the active coordinates and search on them until the budget is spent."""
-        return (yield from _Search(context, diagnosis).run())
-
-
-class _Search:
-    """One search: the region, the active coordinates so far, and the pairs that have been bisected."""
-
-    def __init__(self, context: Context, diagnosis: Diagnosis) -> None:
-        self.context, self.diagnosis = context, diagnosis
-        self.free = context.free()
-        self.limit = most_active(self.free.size)
-        self.reach = SET.region * diagnosis.length / math.sqrt(context.d)
-        self.components = context.everything
-        if context.n > SET.screen_components:
-            self.components = np.sort(context.rng.subset(context.n, SET.screen_components))
-        self.comparison = Comparison(diagnosis, self.components.size)
-        self.active: dict[int, float] = {}  # coordinates, and their largest effects seen
-        self.pairs: list[Bisection] = []
-        self.lowest: tuple[Array, Array] | None = None  # of the screen: a point and its values
-
-    @property
-    def unknown(self) -> Indices:
-        """The free coordinates that are not known to be active."""
-        return np.setdiff1d(self.free, np.fromiter(self.active, np.int64, len(self.active)))
-
-    def bounds(self) -> tuple[Array, Array]:
-        """Return the lower and upper end of the region per coordinate: the bounds, or a range around the start."""
-        theta0, box = self.context.theta0, self.context.box
-        low, high = theta0 - self.reach, theta0 + self.reach
-        if box is not None:
-            finite = np.isfinite(box.low) & np.isfinite(box.high)
-            low = np.where(finite, box.low, np.maximum(low, box.low))
-            high = np.where(finite, box.high, np.minimum(high, box.high))
-        return low, high
-
-    def values(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
-        """Return the values of the screen's components at points, and keep the lowest."""
-        values = yield from self.context.values(points, self.components)
-        for point, value in zip(points, values, strict=True):
-            self._see(point, value)
-        return values
-
-    def _see(self, point: Array, value: Array) -> None:
-        self.comparison.see(value)
-        if self.lowest is None or value.mean() < self.lowest[1].mean():
-            self.lowest = point, value
-
-    def mixed(self, base: Array, chosen: Indices) -> Array:
-        """Return the base with random values of the region at the chosen coordinates."""
-        low, high = self.bounds()
-        point = base.copy()
-        point[chosen] = (low + (high - low) * self.context.rng.uniform(self.context.d))[chosen]
-        return point
-
-    def run(self) -> Generator[Probes, Answers, Ended]:
-        """Test whether F is dense, screen, and search."""
-        context = self.context
-        start = yield from context.starts(self.components)
-        self._see(context.theta0, start)
-        if (yield from self._dense(start)):
+        screen = ActiveScreen(context, diagnosis)
+        if (yield from screen.dense()):
             return Ended("F depends on most of the coordinates.")
         context.confirmed = True
         try:
-            yield from self._screen(SET.visible_share)
+            yield from screen.screen(SET.visible_share, SET.quiet_pairs)
         except TooManyActive:
             return Ended("F depends on more coordinates than bisection can find with few calls.")
-        if not self.active:
-            return Ended("No change of F was seen anywhere in the region.")
-        context.remark(f"F depends on few coordinates, and {len(self.active)} of them are known.")
-        return (yield from self._optimise())
+        if not screen.active:
+            return Ended("No coordinate was found that changes F.")
+        context.remark(f"F depends on few coordinates; {len(screen.active)} of them are known.")
+        subset = _SubsetSearch(context, diagnosis, screen)
+        try:
+            while True:
+                yield from subset.look()
+        except BudgetSpent:
+            return Ended("The budget is spent.")
 
-    # Which coordinates matter?
 
-    def _dense(self, start: Array) -> Generator[Probes, Answers, bool]:
-        """Whether every one of some random groups of few coordinates changes F."""
-        context, size = self.context, max(1, self.free.size // (2 * self.limit))
-        for growth in range(SET.growths + 1):
-            value = (yield from self.values([self.mixed(context.theta0, self.free)]))[0]
-            if self.comparison.distance(value, start, 0.0) > 1 or context.box is not None:
-                break
-            if growth < SET.growths:
-                self.reach *= SET.growth
-        for _ in range(SET.density_tests):
-            if context.left < self.components.size:
-                return True
-            group = self.free[context.rng.subset(self.free.size, size)]
-            value = (yield from self.values([self.mixed(context.theta0, group)]))[0]
-            if self.comparison.distance(value, start, SET.weak_share) <= 1:
-                return False
-        return True
+class BudgetSpent(Exception):  # noqa: N818: not an error
+    """The next value does not fit into the budget."""
 
-    def _screen(self, share: float) -> Generator[Probes, Answers, None]:
-        """Bisect pairs that differ in unknown coordinates until some pairs in a row show no difference."""
-        context, quiet, size = self.context, 0, self.components.size
-        end = context.used + 2 * self.limit * math.log2(self.free.size) * size
-        while quiet < (SET.quiet_pairs if self.active else SET.plateau_pairs) and context.used < end:
-            if context.left < 4 * size:
-                return
-            assert self.lowest is not None  # the start at least
-            base, at_base = self.lowest
-            if quiet % 2:
-                known = np.fromiter(self.active, np.int64, len(self.active))
-                base = self.mixed(base, known if self.active else self.free)
-                at_base = (yield from self.values([base]))[0]
-            other = self.mixed(base, self.unknown)
-            value = (yield from self.values([other]))[0]
-            different = self.comparison.distance(value, at_base, share) > 1
-            if different and self.diagnosis.random:  # a second opinion
-                again = yield from self.values([base, other])
-                at_base, value = 0.5 * (at_base + again[0]), 0.5 * (value + again[1])
-                different = self.comparison.distance(value, at_base, share, 2) > 1
-            if not different:
-                quiet += 1
-                continue
-            before = len(self.active)
-            yield from self._bisect(base, other, (at_base, value), share, end - context.used)
-            quiet = 0 if len(self.active) > before else quiet + 1
 
-    def _bisect(
-        self, a: Array, b: Array, values: tuple[Array, Array], share: float, calls: float
-    ) -> Generator[Probes, Answers, None]:
-        unknown = self.unknown
-        order = unknown[self.context.rng.subset(unknown.size, unknown.size)]
-        pair = Bisection(
-            self.context, self.comparison, self.components, a, b, values, order, share, self.limit - len(self.active)
-        )
-        self.pairs.append(pair)
-        found = yield from pair.search(calls)
-        for mask, value in zip(pair.asked, pair.answers, strict=True):
-            if self.lowest is None or value.mean() < self.lowest[1].mean():
-                self.lowest = np.where(mask, b, a), value
-        self.active.update(found)
+class _SubsetSearch:
+    """The search on the active coordinates; each `look` may find further ones, with which the next begins."""
 
-    # The search on the active coordinates.
+    def __init__(self, context: Context, diagnosis: Diagnosis, screen: ActiveScreen) -> None:
+        self.context, self.diagnosis, self.screen = context, diagnosis, screen
+        self.rows: list[tuple[Indices, Array, float]] = []  # values of F: where it is not as the start, how, and F
+        self.looks = 0
+        self.complete = False  # whether more coordinates are active than can be found
+        self.base = np.zeros(context.d)
+        include = context.constraint.include
+        self.base[include] = context.theta0[include]
 
-    def _seen(self, chosen: Indices) -> tuple[Array, Array, Array]:
-        """Return the different points of the bisections on the chosen coordinates, their F, and the calls of each."""
-        points = [np.where(mask[chosen], pair.b[chosen], pair.a[chosen]) for pair in self.pairs for mask in pair.asked]
-        values = np.array([value.mean() for pair in self.pairs for value in pair.answers])
-        unique, where, counts = np.unique(np.array(points), axis=0, return_inverse=True, return_counts=True)
-        means = np.bincount(where.ravel(), weights=values) / counts
-        return unique, means, counts.astype(float)
-
-    def _optimise(self) -> Generator[Probes, Answers, Ended]:
-        """Search on the most active coordinates, as many as the constraint allows."""
-        context = self.context
+    def look(self) -> Generator[Probes, Answers, None]:
+        """Search on the coordinates of largest effect, until further ones are found or another choice is due."""
+        context, screen = self.context, self.screen
+        if context.fun is None:
+            start = float((yield from context.starts(context.everything)).mean())
+            context.move(context.theta, start)
+            self.rows.append((np.flatnonzero(context.theta0), context.theta0[np.flatnonzero(context.theta0)], start))
         chosen = self._choose()
-        low, high = (end[chosen] for end in self.bounds())
-        base = np.zeros(context.d)
-        base[context.constraint.include] = context.theta0[context.constraint.include]
+        low, high = (end[chosen] for end in screen.region())
 
         def point(z: Array) -> Array:
-            theta = base.copy()
+            theta = self.base.copy()
             theta[chosen] = np.clip(low + (high - low) * z, low, high)
             return theta
 
         def ask(points: list[Array]) -> Generator[Probes, Answers, Array]:
             if context.left < len(points) * context.n:
-                raise _Spent
+                raise BudgetSpent
             thetas = [point(z) for z in points]
-            values = (yield from context.values(thetas)).mean(axis=1)
-            best = int(np.argmin(values))
-            if not self.diagnosis.random and (context.fun is None or values[best] < context.fun):
-                context.move(thetas[best], float(values[best]))
-            return np.asarray(values)
+            every = yield from context.values(thetas)
+            for theta, values in zip(thetas, every, strict=True):
+                screen.see(theta, values[screen.components])
+                self.rows.append((chosen, theta[chosen], float(values.mean())))
+            return np.asarray(every.mean(axis=1))
 
-        Z, y, counts = np.empty((0, chosen.size)), np.empty(0), np.empty(0)
-        if self.components.size == context.n and chosen.size == len(self.active):
-            Z, y, counts = self._seen(chosen)
-            Z = (Z - low) / (high - low)
-        search = GlobalSearch(context, ask, Z, y, counts, self.diagnosis.noise, self.diagnosis.random)
-        if context.fun is None:
-            context.move(context.theta, float((yield from context.starts(context.everything)).mean()))
+        def report(z: Array, fun: float) -> None:
+            better = context.fun is None or fun < context.fun - (0.5 * self.diagnosis.noise if context.random else 0.0)
+            if better:
+                context.move(point(z), fun)
+
+        X, y, counts = self._data(chosen)
+        search = CubeSearch(
+            context,
+            ask,
+            report,
+            ((X - low) / (high - low), y, counts),
+            noise=self.diagnosis.noise,
+            random=self.diagnosis.random,
+        )
+        yield from self._descend(search, point)
+
+    def _descend(self, search: CubeSearch, point: object) -> Generator[Probes, Answers, None]:
+        """Make descents of both kinds in turn, and test for further active coordinates after each."""
+        known = len(self.screen.active)
+        first = self.looks == 0
+        self.looks += 1
+        if first and search.known:
+            found = yield from self._check_zeros(search)
+            if found:
+                return
+        turn = 0
+        while True:
+            yield from descend_by_process(search, everywhere=turn == 0)
+            yield from self._screen_again()
+            if len(self.screen.active) > known:
+                return
+            yield from descend_by_quadratic(search, anew=turn > 0)
+            yield from self._screen_again()
+            if len(self.screen.active) > known or (turn > 0 and search.p < known):
+                return
+            turn += 1
+
+    def _check_zeros(self, search: CubeSearch) -> Generator[Probes, Answers, bool]:
+        """Set the coordinates of the best hybrid to 0 that seem not to matter; if F changes, some of them do."""
+        screen, context = self.screen, self.context
+        hybrid, value = screen.lowest
+        yield from search.ask([search.Z[int(np.argmin(search.y))]])
+        theta = self.base.copy()
+        theta[self.rows[-1][0]] = self.rows[-1][1]
+        if screen.components.size < context.n or not np.array_equal(theta[screen.known], hybrid[screen.known]):
+            return False
         try:
-            if y.size:
-                yield from search.ask([Z[int(np.argmin(y))]])
-            turn = 0
-            while True:
-                yield from search.descend_by_process(everywhere=turn == 0)
-                yield from search.descend_by_quadratic(search.fresh_start() if turn == 0 else None)
-                turn += 1
-        except _Spent:
-            return Ended("The budget is spent.")
+            return (yield from screen.bisect(
+                theta, hybrid, np.array([self.rows[-1][2]]) if context.n == 1 else value, value, SET.visible_share, 100
+            ))
+        except TooManyActive:
+            return False
+
+    def _screen_again(self) -> Generator[Probes, Answers, None]:
+        """Test whether further coordinates are active, from the best point and from a random one."""
+        if self.complete:
+            return
+        share = SET.visible_share if len(self.screen.active) >= self.context.k or self.looks < 2 else 0.0
+        try:
+            yield from self.screen.screen(share, SET.quiet_pairs)
+        except TooManyActive:
+            self.complete = True
+
+    def _data(self, chosen: Indices) -> tuple[Array, Array, Array]:
+        """Return what is known of F on the chosen coordinates: points, values, and the calls of each."""
+        X, y = [], []
+        allowed = set(chosen.tolist())
+        for where, values, fun in self.rows:
+            if set(where[values != self.base[where]].tolist()) <= allowed | set(np.setdiff1d(where, self.screen.known).tolist()):
+                theta = dict(zip(where.tolist(), values.tolist(), strict=True))
+                X.append([theta.get(j, self.base[j]) for j in chosen.tolist()])
+                y.append(fun)
+        points, means, counts = np.array(X).reshape(-1, chosen.size), np.array(y), np.ones(len(y))
+        if self.screen.components.size == self.context.n and chosen.size == len(self.screen.active):
+            more = self.screen.seen(chosen)
+            points, means = np.concatenate([more[0], points]), np.concatenate([more[1], means])
+            counts = np.concatenate([more[2], counts])
+        return points, means, counts
 
     def _choose(self) -> Indices:
-        """Return the active coordinates of largest effect that fit the constraint."""
-        include = self.context.constraint.include
-        room = self.context.k - np.setdiff1d(include, list(self.active)).size
-        order = sorted(self.active, key=lambda j: (j not in include, -self.active[j], j))
-        return np.sort(np.array(order[:room], dtype=np.int64))
-
-
-class _Spent(Exception):  # noqa: N818: not an error
-    """The next value does not fit into the budget."""
+        """Return the active coordinates of largest effect, as many as the constraint allows; later, others by chance."""
+        active, include = self.screen.active, self.context.constraint.include
+        room = self.context.k - np.setdiff1d(include, list(active)).size
+        names = np.array(sorted(active), dtype=np.int64)
+        score = np.log(np.array([max(active[j], 1e-300) for j in names.tolist()]))
+        if self.looks:
+            score = score - np.log(-np.log(self.context.rng.uniform(names.size)))
+        score[np.isin(names, include)] = np.inf
+        return np.sort(names[np.argsort(-score, kind="stable")[:room]])

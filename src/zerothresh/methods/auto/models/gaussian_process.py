@@ -15,7 +15,12 @@ from zerothresh.methods.auto.settings import GAUSSIAN_PROCESS as SET
 from zerothresh.methods.auto.settings import TINY
 
 Form = tuple[bool, str]  # whether values are warped by a logarithm, and the name of the kernel
-FORMS: tuple[Form, ...] = tuple((warped, kernel) for warped in (False, True) for kernel in ("gauss", "matern", "sum"))
+
+
+def forms(p: int, random: bool) -> list[Form]:
+    """Return the forms to try; noise forbids the warp, whose bend follows the lowest value."""
+    kernels = ["gauss", "matern"] + (["sum"] if p > 1 else [])
+    return [(warped, kernel) for warped in ([False] if random else [False, True]) for kernel in kernels]
 
 
 def _correlation(kernel: str, r2: Array) -> tuple[Array, Array]:
@@ -40,6 +45,7 @@ class GaussianProcess:
     t: array (points,), the values after warping and standardisation; small is good.
     factor: the Cholesky factor of the covariance, and ``weights`` its solution with t.
     evidence: float, the log posterior density of the parameters and the values.
+    centre, scale: floats, by which the values were standardised.
     """
 
     X: Array
@@ -49,11 +55,17 @@ class GaussianProcess:
     factor: Array
     weights: Array
     evidence: float
+    centre: float  # of the values, in their own unit
+    scale: float  # likewise
 
     @property
     def lengths(self) -> Array:
         """The length of each coordinate, over which F changes."""
         return np.exp(self.parameters[:-2])
+
+    def believed(self) -> Array:
+        """Return the mean at the points where values are known, in their own unit; of values without a warp."""
+        return self.centre + self.scale * self.predict(self.X)[0]
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation at points Z, shape (points, p), in standardised values."""
@@ -77,8 +89,8 @@ def _cross_covariance(kernel: str, parameters: Array, Z: Array, X: Array) -> Arr
     return amplitude * _correlation(kernel, r2)[0]
 
 
-def standardise(y: Array, warped: bool) -> tuple[Array, float]:
-    """Return values of mean 0 and variance 1, warped if asked for, and the logarithm of the Jacobian."""
+def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float]:
+    """Return values of mean 0 and variance 1, warped if asked for, the log Jacobian, and their old mean and scale."""
     jacobian = 0.0
     if warped:
         above = y - y.min()
@@ -86,7 +98,8 @@ def standardise(y: Array, warped: bool) -> tuple[Array, float]:
         y = np.log1p(above / scale)
         jacobian = -float(np.log(scale + above).sum())
     deviation = max(float(y.std()), TINY)
-    return (y - y.mean()) / deviation, jacobian - y.size * math.log(deviation)
+    centre = float(y.mean())
+    return (y - centre) / deviation, jacobian - y.size * math.log(deviation), centre, deviation
 
 
 def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, noisy: bool) -> GaussianProcess:
@@ -100,7 +113,7 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, nois
     noisy: bool, whether values are random, so that the prior of the noise allows for it.
     """
     p = X.shape[1]
-    t, jacobian = standardise(y, form[0])
+    t, jacobian, centre, scale = _standardise(y, form[0])
     squares = (X[:, None, :] - X[None, :, :]) ** 2
     prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(SET.usual_noise[noisy])])
     spread = np.array([SET.length_spread] * p + [SET.amplitude_spread, SET.noise_spread])
@@ -121,7 +134,7 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, nois
     K, _ = _covariance(best.x, form[1], squares, counts)
     factor = np.tril(cho_factor(K, lower=True, check_finite=False)[0])
     weights = cho_solve((factor, True), t, check_finite=False)
-    return GaussianProcess(X, form, best.x, t, factor, weights, jacobian - float(best.fun))
+    return GaussianProcess(X, form, best.x, t, factor, weights, jacobian - float(best.fun), centre, scale)
 
 
 def _covariance(
