@@ -44,6 +44,7 @@ class GroupedSlopesSettings:
     judges: int = 5  # the standard error of fewer components says too little
     judge_share: float = 0.5  # of the calls left that one judgement may cost
     first_groups: int = 4  # groups whose slopes on the first sample tell how many components a slope takes
+    chance: float = 2.0  # standard deviations of a mean square that chance may add
     group_signal: float = 4.0  # of the variance of a group's mean slope that its square must be to be worth a search
     first_fall_share: float = 0.48  # of the calls left: the start and one step, and a few more for the opposite step
     sure_values: float = 3.0  # fewer values of F than this pay for a first fall only
@@ -64,6 +65,8 @@ class CoordinateRaceSettings:
     cost: float = 2.0  # all stages over the first one: 1 + 0.15 (0.75 + 1.15 0.75^2 + ...), and rounding up
     round: int = 4096  # calls of one round at most, or one component on all coordinates
     finalists: float = 2.0  # times k: 4 is as good
+    final_share: float = 0.5  # of the calls of a race that the finalists may cost
+    least: float = 8.0  # values of F below which nothing is raced: two finalists
     share: float = 0.5  # of the calls left that one race may take: 0.35 and 0.7 find fewer
     taken: float = 0.5  # of k, coordinates taken from a race: 0.3 and 1 are about as good
 

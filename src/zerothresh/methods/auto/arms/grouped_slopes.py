@@ -115,7 +115,7 @@ class _Pursuit:
         free = np.setdiff1d(self.free, support, assume_unique=True)
         values = self.context.left / sample.size
         slots = max(self.context.k - support.size, 1)
-        if self.heterogeneous and values > RACE.finalists * self.context.k:
+        if self.heterogeneous and values > RACE.least:
             calls = RACE.share * self.context.left
             found = yield from coordinate_race(sample, self.at, free, self.diagnosis.mu, calls, self._finalists())
             return found[: max(1, min(slots, len(found)) if slots > 1 else round(RACE.taken * self.context.k))]

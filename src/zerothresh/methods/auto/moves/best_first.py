@@ -100,13 +100,16 @@ class BestFirstBisection:
         return float(abs(means[-1] - means[:-1].sum()) / max(float(np.abs(means[:-1]).max()), TINY))
 
     def signal(self) -> float:
-        """Return the mean square of the groups' mean slopes over its variance for one component, less chance.
+        """Return the mean square of the groups' mean slopes over the variance of a component's, less chance.
 
-        Its inverse is about the number of components at which a slope is as large as its standard error.
+        Its inverse is about the number of components at which a slope is as large as its standard error. What chance
+        adds is taken with two standard deviations, so that an accident does not look like a signal.
         """
         slopes = np.array([group.slopes for group in self.groups])
-        noise = float(slopes.var(axis=1, ddof=1).mean()) if slopes.shape[1] > 1 else 0.0
-        return float((slopes.mean(axis=1) ** 2).mean()) / max(noise, TINY) - 1 / slopes.shape[1]
+        count, size = slopes.shape
+        noise = float(slopes.var(axis=1, ddof=1).mean()) if size > 1 else 0.0
+        chance = (1 + SETTINGS.chance * math.sqrt(2 / count)) / size
+        return float((slopes.mean(axis=1) ** 2).mean()) / max(noise, TINY) - chance
 
     def coarse(self) -> list[FoundSlope]:
         """Return all coordinates with the mean slope of their group, where there are too few values to split them."""

@@ -39,7 +39,7 @@ def coordinate_race(
     finalists: int, how many coordinates are asked on all components.
     """
     n, components = sample.size, sample.components
-    finalists = max(1, min(finalists, free.size, int(calls / n)))
+    finalists = max(1, min(finalists, free.size, int(SETTINGS.final_share * calls / n)))
     race = max(calls - finalists * n, 0.0)
     entrants = int(min(max(race / (SETTINGS.cost * SETTINGS.first), finalists), free.size))
     C = free[sample.context.rng.subset(free.size, entrants)] if entrants < free.size else free

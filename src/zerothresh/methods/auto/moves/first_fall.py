@@ -39,10 +39,11 @@ def first_fall(sample: ComponentSample, diagnosis: Diagnosis) -> Generator[Probe
     both = yield from sample.values([context.inside(here + direction), context.inside(here - direction)])
     up, down = both - own
     slopes, bend = 0.5 * (up - down), float((up + down).mean())
-    known = float(slopes.std(ddof=1)) / math.sqrt(context.n) if slopes.size > 1 else 0.0
-    slope = max(abs(float(slopes.mean())), known)  # of F along the direction, about
+    mean, spread = float(slopes.mean()), float(slopes.std(ddof=1)) if slopes.size > 1 else 0.0
+    seen = abs(mean) > SETTINGS.significance * spread / math.sqrt(slopes.size)
+    slope = abs(mean) if seen else spread / math.sqrt(context.n)  # of F along the direction, about
     t = min(0.5 * slope / bend, 1.0) if bend > 0 else 1.0
-    step = -math.copysign(max(t, TINY), float(slopes.mean())) * direction
+    step = -math.copysign(max(t, TINY), mean) * direction
     size = int(min(context.n, SETTINGS.first_fall_share * context.left))
     if size < min(SETTINGS.judges, context.n):
         return False
@@ -64,9 +65,9 @@ def first_fall(sample: ComponentSample, diagnosis: Diagnosis) -> Generator[Probe
             return True
         return False
     sums = opposite + change[: few.size]
-    mean = float(sums.mean() - change.mean())
+    expected = float(sums.mean() - change.mean())
     error = math.hypot(sample.error(sums), sample.error(change))
-    if mean < -SETTINGS.significance * error:
+    if expected < -SETTINGS.significance * error:
         context.move(theta, None)
         return True
     return False

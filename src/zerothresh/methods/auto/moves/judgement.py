@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
@@ -72,8 +73,11 @@ def values_here(context: Context, of: Indices) -> Generator[Probes, Answers, Arr
 
 
 def lower(sample: ComponentSample, change: Array) -> bool:
-    """Whether the mean of changes of some components is negative beyond chance."""
-    return float(change.mean()) < -SETTINGS.significance * sample.error(change)
+    """Whether the mean of changes of some components is negative beyond chance, by Student's test."""
+    if change.size >= sample.order.size:
+        return float(change.mean()) < -SETTINGS.significance * sample.error(change)
+    quantile = -float(stdtrit(max(change.size - 1, 1), ndtr(-SETTINGS.significance)))
+    return float(change.mean()) < -quantile * sample.error(change)
 
 
 def move_to(context: Context, theta: Array, values: Array) -> None:
