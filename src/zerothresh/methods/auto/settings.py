@@ -227,11 +227,35 @@ class GroupedSlopesSettings:
     significance: float = 3.0  # standard errors by which a point must be better on a sample of the components
     judges: int = 5  # the standard error of fewer components says too little
     judge_share: float = 0.5  # of the calls left that one judgement may cost
+    first_groups: int = 4  # groups whose slopes on the first sample tell how many components a slope takes
+    chance: float = 2.0  # standard deviations of a mean square that chance may add
+    group_signal: float = 4.0  # of the variance of a group's mean slope that its square must be to be worth a search
+    first_fall_share: float = 0.48  # of the calls left: the start and one step, and a few more for the opposite step
+    sure_values: float = 3.0  # fewer values of F than this pay for a first fall only
     stalls: int = 2  # searches without a fall before half of the support is drawn anew
     polish_calls: float = 0.25  # of the calls left that one gradient on the support may cost
 
 
 GROUPED_SLOPES = GroupedSlopesSettings()
+
+
+@dataclass(frozen=True)
+class CoordinateRaceSettings:
+    """How a race of coordinates gives up those that show no slope: gently, because a good one is easily lost."""
+
+    first: int = 8  # components that each coordinate is asked on at first, or more if the calls allow
+    kept: float = 0.75  # of the coordinates after each stage; 0.4 loses half as many good ones again (normal model)
+    growth: float = 1.15  # factor of the components from stage to stage; costs as much as 1.5 with 0.4, and finds more
+    cost: float = 2.0  # all stages over the first one: 1 + 0.15 (0.75 + 1.15 0.75^2 + ...), and rounding up
+    round: int = 4096  # calls of one round at most, or one component on all coordinates
+    finalists: float = 2.0  # times k: 4 is as good
+    final_share: float = 0.5  # of the calls of a race that the finalists may cost
+    least: float = 8.0  # values of F below which nothing is raced: two finalists
+    share: float = 0.5  # of the calls left that one race may take: 0.35 and 0.7 find fewer
+    taken: float = 0.5  # of k, coordinates taken from a race: 0.3 and 1 are about as good
+
+
+COORDINATE_RACE = CoordinateRaceSettings()
 
 
 # --- Single index: components are losses of linear scores -----------------------------------------------------------

@@ -22,8 +22,11 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.moves.best_first import BestFirstBisection, FoundSlope
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
+from zerothresh.methods.auto.moves.coordinate_race import coordinate_race
+from zerothresh.methods.auto.moves.first_fall import first_fall
 from zerothresh.methods.auto.moves.judgement import judge
 from zerothresh.methods.auto.moves.support_polish import SampledPoint, extended_model, polish, support_gradient
+from zerothresh.methods.auto.settings import COORDINATE_RACE as RACE
 from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
 from zerothresh.methods.auto.settings import TINY
 from zerothresh.methods.program.context import Context
@@ -57,15 +60,16 @@ class _Pursuit:
         self.context, self.diagnosis = context, diagnosis
         n = context.n
         self.free = context.free()
-        size = min(n, SETTINGS.sample, max(2, int(context.left / (4 * self._search_values(1)))))
-        order = context.rng.subset(n, n)
-        self.sample = ComponentSample(context, order, min(size, n), diagnosis.noise, diagnosis.random)
+        self.sample = ComponentSample(
+            context, context.rng.subset(n, n), min(n, SETTINGS.sample), diagnosis.noise, diagnosis.random
+        )
         self.at = SampledPoint(context.theta, np.empty(0))
         self.best = self.at  # on the whole sample
         self.model: QuasiNewton | None = None
         self.gradient: Array | None = None  # at the point, on the coordinates of the model
         self.curvature = 0.0  # along a coordinate; 0: not known yet
         self.scale = 1.0  # of the steps of groups
+        self.heterogeneous = False  # whether a slope takes so many components that groups are of no use
         self.stalls = 0
         self.judged_at = context.used
 
@@ -75,8 +79,12 @@ class _Pursuit:
 
     def search(self) -> Generator[Probes, Answers, Ended]:
         """Search, extend the support, polish, drop, and begin again with other groups."""
-        yield from self._evaluate()
+        if not (yield from self._choose_sample()):
+            yield from first_fall(self.sample, self.diagnosis)
+            return Ended("The budget is too small for more than one step.")
         while True:
+            if self.context.left < self.sample.size:
+                return Ended("The budget is spent.")
             found = yield from self._find()
             if not found:
                 return Ended("The values do not change with x.")
@@ -108,16 +116,26 @@ class _Pursuit:
 
     def _find(self) -> Generator[Probes, Answers, list[FoundSlope]]:
         """Return the coordinates off the support that the next bisection finds; none if F does not change."""
-        support = self._support(self.at.theta)
+        support, sample = self._support(self.at.theta), self.sample
         free = np.setdiff1d(self.free, support, assume_unique=True)
-        affordable = self.context.left / self.sample.size
-        count = max(1, min(round(SETTINGS.groups * self.context.k), int(affordable / 8)))
-        limit = int(affordable / 4) if not self.sample.whole else int(affordable)
-        while True:
-            bisection = BestFirstBisection(self.sample, self.diagnosis, self.at, free, self.scale)
-            deviation = yield from bisection.begin(count)
-            found = yield from bisection.find(SETTINGS.taken if self.sample.whole else 1, limit)
-            return found
+        values = self.context.left / sample.size
+        slots = max(self.context.k - support.size, 1)
+        if self.heterogeneous and values > RACE.least:
+            calls = RACE.share * self.context.left
+            found = yield from coordinate_race(sample, self.at, free, self.diagnosis.mu, calls, self._finalists())
+            return found[: max(1, min(slots, len(found)) if slots > 1 else round(RACE.taken * self.context.k))]
+        if values < 2 * self._search_values(min(slots, 4)) and sample.whole:  # too few to single one out
+            some = free[self.context.rng.subset(free.size, min(slots, free.size))]
+            bisection = BestFirstBisection(sample, self.diagnosis, self.at, some, self.scale)
+            yield from bisection.begin(max(1, int(values / 2) - 1), check=False)
+            return bisection.coarse()
+        count = max(1, min(round(SETTINGS.groups * self.context.k), int(values / 8)))
+        bisection = BestFirstBisection(sample, self.diagnosis, self.at, free, self.scale)
+        yield from bisection.begin(count)
+        return (yield from bisection.find(SETTINGS.taken if sample.whole else 1, int(values / 2)))
+
+    def _finalists(self) -> int:
+        return max(1, round(RACE.finalists * self.context.k))
 
     def _stand_out(self, found: list[FoundSlope]) -> bool:
         return all(abs(slope.slope) > SETTINGS.stand_out * slope.error for slope in found)
@@ -126,6 +144,27 @@ class _Pursuit:
         return np.union1d(np.flatnonzero(theta), self.context.constraint.include)
 
     # The sample.
+
+    def _choose_sample(self) -> Generator[Probes, Answers, bool]:
+        """Choose how many components stand for F; False if the budget is too small to find a coordinate with them."""
+        sample, context = self.sample, self.context
+        if not sample.whole:
+            sample.size = min(sample.size, int(context.left / 8))
+            if sample.size < 2:
+                return False
+            yield from self._evaluate()
+            bisection = BestFirstBisection(sample, self.diagnosis, self.at, self.free)
+            yield from bisection.begin(SETTINGS.first_groups, check=False)
+            signal = bisection.signal()
+            needed = SETTINGS.group_signal / signal if signal > 0 else math.inf
+            affordable = context.left / (2 * self._search_values(1))
+            if needed > affordable and context.left < SETTINGS.sure_values * context.n:
+                return False
+            sample.size = max(sample.size, int(min(needed, context.n)))
+            if sample.size > context.n / 2:
+                sample.size, self.heterogeneous = context.n, not self.diagnosis.random
+        yield from self._evaluate()
+        return True
 
     def _grow(self) -> Generator[Probes, Answers, bool]:
         """Take more components, if the budget pays for a search with them; False if it does not."""

@@ -7,6 +7,7 @@ is what is left. This finds the largest entries of a gradient with about log2(d)
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,9 @@ class SignedGroups:
 
     def __len__(self) -> int:
         return len(self._heap)
+
+    def __iter__(self) -> Iterator[SignedGroup]:
+        return (group for _, _, group in self._heap)
 
     def push(self, members: Indices, slopes: Array) -> None:
         """Add a group, unless it is empty."""

@@ -84,13 +84,13 @@ class BestFirstBisection:
         values = yield from self.sample.values(points)
         return np.asarray((values - self.at.values) / h[:, None])
 
-    def begin(self, count: int) -> Generator[Probes, Answers, float]:
-        """Ask for ``count`` groups and for all of them together; return by how much their slopes do not add up.
+    def begin(self, count: int, *, check: bool = True) -> Generator[Probes, Answers, float]:
+        """Ask for ``count`` groups and, to check, for all of them; return by how much their slopes do not add up.
 
         The deviation is relative to the largest slope of a group.
         """
         parts = np.array_split(self.order, min(count, self.order.size))
-        together = [] if len(parts) == 1 else [self.order]
+        together = [self.order] if check and len(parts) > 1 else []
         slopes = yield from self._ask(parts + together)
         for members, row in zip(parts, slopes[: len(parts)], strict=True):
             self.groups.push(members, row)
@@ -98,6 +98,29 @@ class BestFirstBisection:
         if not together:
             return 0.0
         return float(abs(means[-1] - means[:-1].sum()) / max(float(np.abs(means[:-1]).max()), TINY))
+
+    def signal(self) -> float:
+        """Return the mean square of the groups' mean slopes over the variance of a component's, less chance.
+
+        Its inverse is about the number of components at which a slope is as large as its standard error. What chance
+        adds is taken with two standard deviations, so that an accident does not look like a signal.
+        """
+        slopes = np.array([group.slopes for group in self.groups])
+        count, size = slopes.shape
+        noise = float(slopes.var(axis=1, ddof=1).mean()) if size > 1 else 0.0
+        chance = (1 + SETTINGS.chance * math.sqrt(2 / count)) / size
+        return float((slopes.mean(axis=1) ** 2).mean()) / max(noise, TINY) - chance
+
+    def coarse(self) -> list[FoundSlope]:
+        """Return all coordinates with the mean slope of their group, where there are too few values to split them."""
+        found = list[FoundSlope]()
+        for group in self.groups:
+            h, size = self._step(group.members.size), group.members.size
+            error = self.sample.error(group.slopes * h) / (h * size)
+            steps = self.steps[group.members]
+            slopes = group.slope / size * np.sign(steps)
+            found += [FoundSlope(int(j), float(v), error) for j, v in zip(group.members, slopes, strict=True)]
+        return found
 
     def find(self, count: int, limit: int) -> Generator[Probes, Answers, list[FoundSlope]]:
         """Split groups until ``count`` coordinates have come out first.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
@@ -43,13 +44,13 @@ def judge(sample: ComponentSample, at: SampledPoint, calls: float) -> Generator[
     if size < min(SETTINGS.judges, context.n):
         return False
     judges = sample.order[::-1][:size]
-    base = yield from _values_here(context, judges)
+    base = yield from values_here(context, judges)
     change = (yield from context.values([at.theta], judges))[0] - base
-    if _lower(sample, change):
-        _move(context, at.theta, base + change)
+    if lower(sample, change):
+        move_to(context, at.theta, base + change)
         return True
     middle = context.inside(0.5 * (here + at.theta))
-    own = yield from _values_here(context, sample.components)
+    own = yield from values_here(context, sample.components)
     half = (yield from sample.values([middle]))[0]
     bend = 4 * float((own - 2 * half + at.values).mean())
     slope = float(change.mean()) - 0.5 * bend
@@ -58,21 +59,27 @@ def judge(sample: ComponentSample, at: SampledPoint, calls: float) -> Generator[
     if size > context.left:
         return False
     change = (yield from context.values([theta], judges))[0] - base
-    if _lower(sample, change):
-        _move(context, theta, base + change)
+    if lower(sample, change):
+        move_to(context, theta, base + change)
         return True
     return False
 
 
-def _values_here(context: Context, of: Indices) -> Generator[Probes, Answers, Array]:
+def values_here(context: Context, of: Indices) -> Generator[Probes, Answers, Array]:
+    """Return the values of components where the run stands; at the start each is asked for once only."""
     if context.theta is context.theta0:
         return (yield from context.starts(of))
     return (yield from context.values([context.theta], of))[0]
 
 
-def _lower(sample: ComponentSample, change: Array) -> bool:
-    return float(change.mean()) < -SETTINGS.significance * sample.error(change)
+def lower(sample: ComponentSample, change: Array) -> bool:
+    """Whether the mean of changes of some components is negative beyond chance, by Student's test."""
+    if change.size >= sample.order.size:
+        return float(change.mean()) < -SETTINGS.significance * sample.error(change)
+    quantile = -float(stdtrit(max(change.size - 1, 1), ndtr(-SETTINGS.significance)))
+    return float(change.mean()) < -quantile * sample.error(change)
 
 
-def _move(context: Context, theta: Array, values: Array) -> None:
+def move_to(context: Context, theta: Array, values: Array) -> None:
+    """Move the run to a better point, where these components have been seen."""
     context.move(theta, float(values.mean()) if values.size == context.n else None)
