@@ -74,7 +74,7 @@ class LongStepsSettings:
 
     first_groups: int = 4  # into which the coordinates are split first, for each target
     patience: int = 3  # bisections without a fall after which no more coordinates are added for now
-    group_room: float = 0.05  # of the room that is left may be filled by a group at once
+    group_room: float = 0.25  # of the room that is left may be filled by a group at once
     recent: float = 0.1  # weight of one call in the recent fall per call of a kind of move
     explore: int = 8  # every so many turns the kind of move with the fewest calls is used
     first_step: float = 0.25  # of the range of a coordinate: the first change of its value

@@ -45,7 +45,15 @@ class LongSteps:
         moves, best = LongMoves(context, diagnosis, race), BestIterate(context, race)
         yield from self._forward(moves, best)
         yield from self._backward(moves, best)
-        kinds = (moves.add, moves.drop, moves.exchange, moves.swap, moves.value, moves.drift)
+        kinds = (
+            moves.add,
+            moves.drop,
+            moves.exchange,
+            moves.turn,
+            moves.swap,
+            moves.value,
+            moves.drift,
+        )
         rates, spent = np.zeros(len(kinds)), np.zeros(len(kinds))  # recent falls per call, and calls
         for turn in itertools.count():
             if race.due:

@@ -46,6 +46,11 @@ class LongMoves:
         return np.flatnonzero(self.race.theta)
 
     @property
+    def outside(self) -> Indices:
+        """Coordinates at 0 that may change."""
+        return self.free[self.race.theta[self.free] == 0]
+
+    @property
     def room(self) -> int:
         """Coordinates that may still become non-zero."""
         return self.context.k - int(np.count_nonzero((self.race.theta != 0) | self.kept))
@@ -59,11 +64,10 @@ class LongMoves:
                 self.gain[int(group.target is self.high), group.coordinates[0]] = -group.change
         return known
 
-    def _best_step(self) -> Generator[Probes, Answers, StepGroup | None]:
+    def _best_step(self, pool: Indices) -> Generator[Probes, Answers, StepGroup | None]:
         """Find a single step that lowers F, or a group of them, by best-first bisection of a random partition."""
-        outside = self.free[self.race.theta[self.free] == 0]
-        order = outside[np.argsort(self.context.rng.uniform(outside.size), kind="stable")]
-        groups = split(order, [self.low, self.high], LONG_STEPS.first_groups)
+        order = pool[np.argsort(self.context.rng.uniform(pool.size), kind="stable")]
+        groups = split(order, self.race.theta, [self.low, self.high], LONG_STEPS.first_groups)
         if not groups:
             return None
         queue = GroupQueue((yield from self._measured(groups)))
@@ -72,10 +76,14 @@ class LongMoves:
             if group.coordinates.size == 1:
                 return group
             halves = yield from self._measured(group.halves())
-            together = group.change < min(half.change for half in halves) and max(half.change for half in halves) < 0
-            if together and group.coordinates.size <= LONG_STEPS.group_room * self.room:
+            together = group.change < min(0.0, *(half.change for half in halves))
+            if together and group.coordinates.size <= self._group_limit():
                 return group
             queue.push(halves)
+
+    def _group_limit(self) -> float:
+        """The largest group that may be taken at once: where few coordinates may change, none is wasted."""
+        return max(1, LONG_STEPS.group_room * self.room * self.context.k / self.free.size)
 
     def _changes(self, points: list[Array]) -> Generator[Probes, Answers, list[float]]:
         """Return the mean change of the components in use for each point."""
@@ -101,17 +109,24 @@ class LongMoves:
     # The moves.
 
     def add(self) -> Move:
-        """Take the best step that bisection finds."""
+        """Take the best step of coordinates at 0 that bisection finds."""
         if not self.room:
             return 0.0
-        group = yield from self._best_step()
+        group = yield from self._best_step(self.outside)
+        if group is None or group.change >= 0:
+            return 0.0
+        return max(0.0, -(yield from self._try(group.applied(self.race.theta))))
+
+    def turn(self) -> Move:
+        """Take the best step of the support to its other ends that bisection finds."""
+        group = yield from self._best_step(self.support)
         if group is None or group.change >= 0:
             return 0.0
         return max(0.0, -(yield from self._try(group.applied(self.race.theta))))
 
     def exchange(self) -> Move:
         """Take the best step that bisection finds, and leave out what is missed least."""
-        group = yield from self._best_step()
+        group = yield from self._best_step(self.outside)
         if group is None or group.change >= 0:
             return 0.0
         drops = self._cheapest()[: LONG_STEPS.drops_tried]

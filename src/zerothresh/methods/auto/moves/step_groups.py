@@ -50,10 +50,10 @@ class GroupQueue:
         return heapq.heappop(self._heap)[2]
 
 
-def split(coordinates: Indices, targets: list[Array], parts: int) -> list[StepGroup]:
-    """Return groups of about equal size for each target that is not 0."""
+def split(coordinates: Indices, theta: Array, targets: list[Array], parts: int) -> list[StepGroup]:
+    """Return groups of about equal size of the coordinates that are not at a target; 0 is no target."""
     out = []
     for target in targets:
-        movable = coordinates[target[coordinates] != 0]
+        movable = coordinates[(target[coordinates] != 0) & (target[coordinates] != theta[coordinates])]
         out += [StepGroup(part, target) for part in np.array_split(movable, parts) if part.size]
     return out
