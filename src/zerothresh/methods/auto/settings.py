@@ -492,6 +492,28 @@ class CornerSwapsSettings:
 CORNER_SWAPS = CornerSwapsSettings()
 
 
+@dataclass(frozen=True)
+class LongStepsSettings:
+    """How long steps of groups of coordinates are split, taken and taken back."""
+
+    first_groups: int = 4  # into which the coordinates are split first, for each target
+    patience: int = 3  # bisections without a fall after which no more coordinates are added for now
+    group_room: float = 0.25  # of the room that is left may be filled by a group at once
+    recent: float = 0.1  # weight of one call in the recent fall per call of a kind of move
+    explore: int = 8  # every so many turns the kind of move with the fewest calls is used
+    first_step: float = 0.25  # of the range of a coordinate: the first change of its value
+    grow: float = 2.0  # factor of the step of a value after a fall
+    shrink: float = 0.5  # and after a failure to both sides
+    shortest: float = 2.0**-12  # of the range: steps of values below that are of no use
+    drops_tried: int = 2  # coordinates of the support that a step may replace
+    best_drops: int = 8  # coordinates of the support that are missed least and may be swapped
+    best_adds: int = 64  # coordinates outside that may be swapped for them
+    kick: float = 0.2  # share of the support that is swapped when nothing helps any more
+
+
+LONG_STEPS = LongStepsSettings()
+
+
 # --- Support search: exchanges and restarts with the rest of the budget ---------------------------------------------
 
 

@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.moves.component_race import ComponentRace
+from zerothresh.methods.auto.moves.component_race import BestIterate, ComponentRace
 from zerothresh.methods.auto.moves.corner_proposals import CornerProposals
 from zerothresh.methods.auto.settings import CORNER_SWAPS
 from zerothresh.methods.program.context import Context
@@ -51,7 +50,7 @@ class CornerSwaps:
         """Swap corner values until the budget is spent."""
         race, proposals = ComponentRace(context, diagnosis), CornerProposals(context)
         yield from race.begin()
-        best = _Best(context, race)
+        best = BestIterate(context, race)
         first = yield from self._first_size(race, proposals, context)
         best.note()
         rounds = failed = 0
@@ -88,20 +87,3 @@ class CornerSwaps:
                 return size
             size //= CORNER_SWAPS.first_ratio
         return context.k if room < 1 else 1
-
-
-class _Best:
-    """The best iterate so far, to which the context moves."""
-
-    def __init__(self, context: Context, race: ComponentRace) -> None:
-        self.context, self.race, self.theta = context, race, race.theta
-        self.fall = 0.0
-
-    def note(self) -> None:
-        race = self.race
-        if race.theta is self.theta or not race.better_than_start():
-            return
-        fall = float((race.at_start - race.values)[race.active].mean())
-        if fall > self.fall:
-            self.theta, self.fall = race.theta, fall
-            self.context.move(self.theta, float(race.values.mean()) if race.complete else None)

@@ -101,7 +101,7 @@ class ComponentRace:
         queue = self.active[np.argsort(-keys, kind="stable")]
         leg = min(self.used, max(COMPONENT_RACE.least, round(COMPONENT_RACE.first_leg * math.sqrt(self.used))))
         changes = np.zeros((len(points), self.context.n))
-        changes[:, queue[:leg]] = yield from self._changes(points, queue[:leg])
+        changes[:, queue[:leg]] = yield from self.changes(points, queue[:leg])
         first = changes[:, queue[:leg]].mean(axis=1)
         self._learn(queue[:leg], changes[:, queue[:leg]])
         sums = changes.sum(axis=1)
@@ -115,24 +115,28 @@ class ComponentRace:
             left = left[np.argsort(sums[left], kind="stable")][:affordable]
             if not left.size:
                 return Outcome(first, None)
-            new = yield from self._changes([points[i] for i in left], some)
+            new = yield from self.changes([points[i] for i in left], some)
             changes[left[:, None], some] = new
             sums[left] = changes[left].sum(axis=1)
             at += some.size
         best = int(left[np.argmin(sums[left])])
         fall = -float(sums[best]) / self.used
-        if fall < self._floor():
+        if fall < self.floor():
             return Outcome(first, None)
-        self.theta = points[best]
-        self.values += changes[best]
+        self.take(points[best], changes[best])
         return Outcome(first, best, fall)
 
-    def _floor(self) -> float:
+    def take(self, point: Array, changes: Array) -> None:
+        """Make a point the iterate, whose values differ by ``changes``, (n,); those not in use are 0."""
+        self.theta = point
+        self.values = self.values + changes
+
+    def floor(self) -> float:
         """The fall that a candidate needs: none without noise, so that an iterate may wander over a plateau."""
         rounding = EPS * abs(float(self.values[self.active].mean()))
         return COMPONENT_RACE.deviations * self.noise * math.sqrt(2 / self.used) if self.noise else -rounding
 
-    def _changes(self, points: list[Array], of: Indices) -> Generator[Probes, Answers, Array]:
+    def changes(self, points: list[Array], of: Indices) -> Generator[Probes, Answers, Array]:
         """Return f_i(point) - f_i(iterate), (points, components); under noise the iterate is asked for again."""
         asked = [*points, self.theta] if self.noise else points
         self.spent += len(asked) * of.size
@@ -168,3 +172,21 @@ class ComponentRace:
             return mean < 0
         error = max(float(changes.std()), self.noise) / math.sqrt(self.used)
         return mean < -COMPONENT_RACE.sure * error
+
+
+class BestIterate:
+    """The best iterate so far, to which the context moves."""
+
+    def __init__(self, context: Context, race: ComponentRace) -> None:
+        self.context, self.race, self.theta = context, race, race.theta
+        self.fall = 0.0
+
+    def note(self) -> None:
+        """Move the context to the iterate if it is the best so far."""
+        race = self.race
+        if race.theta is self.theta or not race.better_than_start():
+            return
+        fall = float((race.at_start - race.values)[race.active].mean())
+        if fall > self.fall:
+            self.theta, self.fall = race.theta, fall
+            self.context.move(self.theta, float(race.values.mean()) if race.complete else None)
