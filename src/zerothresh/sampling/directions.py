@@ -132,7 +132,7 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
             normalise(values)
         return SparseBlock(d, indices, values)
     if family == "orthogonal" and not _is_small(q, d):
-        waves = HartleyBlock(q, d, stream)
+        waves = HartleyBlock.drawn(q, d, stream)
         return waves if q * d > STREAMING else DenseBlock(waves.directions())
     if q * d > STREAMING and family != "gaussian" and (family != "orthogonal" or q <= _FEW_DIRECTIONS):
         return StreamedBlock(family, q, d, stream)
@@ -174,6 +174,10 @@ class DenseBlock:
     def __init__(self, directions: Array) -> None:
         self.directions = directions
         self.nbytes = directions.nbytes
+
+    def part(self, start: int, stop: int) -> DenseBlock:
+        """Return the block of the directions ``start`` to ``stop - 1``."""
+        return DenseBlock(self.directions[start:stop])
 
     def displace(self, theta: Array, mu: float, out: Array) -> None:
         displaced_dense(out, theta, mu, self.directions)
@@ -220,14 +224,31 @@ class SparseBlock:
 
 
 class HartleyBlock:
-    """A block of rows of the Hartley transform with random signs, which are computed again when they are needed."""
+    """A block of rows of the Hartley transform with random signs, which are computed again when they are needed.
 
-    def __init__(self, q: int, d: int, stream: tuple[int, int, int]) -> None:
+    Arguments
+    ---------
+    frequencies: the row of the transform that each direction is, shape (q,).
+    signs: random signs over sqrt(d) for each cycle, shape (cycles, d).
+    first: the number of the first direction, if this is a part of a larger block.
+    """
+
+    def __init__(self, frequencies: NDArray[np.int64], signs: Array, first: int = 0) -> None:
+        self.frequencies, self.signs, self.first = frequencies, signs, first
+        self.d = signs.shape[1]
+        self.nbytes = frequencies.nbytes + signs.nbytes
+
+    @staticmethod
+    def drawn(q: int, d: int, stream: tuple[int, int, int]) -> HartleyBlock:
+        """Draw the frequencies, without replacement in each cycle, and the signs."""
         round, tag, key = stream
         frequencies = np.empty((q, 1), np.int64)
-        disjoint_supports(frequencies, d, 1, round, tag + _FREQUENCIES, key)  # without replacement in each cycle
-        self.d, self.frequencies, self.signs = d, frequencies.reshape(-1), _signs(q, d, stream)
-        self.nbytes = self.frequencies.nbytes + self.signs.nbytes
+        disjoint_supports(frequencies, d, 1, round, tag + _FREQUENCIES, key)
+        return HartleyBlock(frequencies.reshape(-1), _signs(q, d, stream))
+
+    def part(self, start: int, stop: int) -> HartleyBlock:
+        """Return the block of the directions ``start`` to ``stop - 1``."""
+        return HartleyBlock(self.frequencies[start:stop], self.signs, self.first + start)
 
     def directions(self) -> Array:
         """Return the directions as the rows of a matrix, shape (q, d)."""
@@ -236,11 +257,11 @@ class HartleyBlock:
         return out
 
     def displace(self, theta: Array, mu: float, out: Array) -> None:
-        displaced_hartley(out, theta, mu, self.frequencies, self.signs)
+        displaced_hartley(out, theta, mu, self.frequencies, self.signs, self.first)
 
     def combine(self, coefficients: Array) -> Array:
         out = np.zeros(self.d)
-        combine_hartley(out, coefficients, self.frequencies, self.signs)
+        combine_hartley(out, coefficients, self.frequencies, self.signs, self.first)
         return out
 
 
