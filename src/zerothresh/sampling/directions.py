@@ -16,16 +16,16 @@ gaussian   normal entries on a random support of size s2                        
 The directions of the family "orthogonal" are made in one of two ways, such that a block takes at most 3 times as long
 as one of the family "sphere" (`benchmarks/blocks.py`):
 
-- small blocks by Gram-Schmidt from normals: each direction is uniform on the sphere. A block is small if q <= 10, if
-  d <= 4, or if q d min(q, d) <= 12,000, which is about how many products Gram-Schmidt takes. With s2 < d, it is small if
-  at most 10 directions share a support.
-- all other blocks are rows of the discrete Hartley transform with random signs (`zerothresh.sampling.hartley`). They
-  are as orthonormal, and all the figures of the table hold, for every g; but a direction is uniform in its second
-  moments only: like random signs, it has no entry that is much larger than the others.
+- Small blocks are made by Gram-Schmidt from normals; each direction is uniform on the sphere. A block is small if
+  q <= 10, if d <= 4, or if q d min(q, d) <= 12,000, which is about the number of products that Gram-Schmidt takes.
+  With s2 < d, it is small if at most 10 directions share a support.
+- Larger blocks are rows of the discrete Hartley transform with random signs (`zerothresh.sampling.hartley`). They are
+  orthonormal, and the error in the table holds for every g, but only their second moments are those of uniform
+  directions: like random signs, they have no entry that is much larger than the others.
 
 A block is a function of (key, round, tag) and is never stored with a run. How a block is held in memory while
 a round is open depends on its size: small dense blocks are matrices, sparse blocks are indices and values, and
-large dense blocks (of more than 2^20 numbers) are drawn again, tile by tile, whenever they are needed. So the
+large dense blocks (of more than 2^20 numbers) are made again, tile by tile, whenever they are needed. So the
 points that are queried are the only q x d array.
 """
 
@@ -117,7 +117,7 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
             disjoint_supports(indices, d, s2, round, tag + _SUPPORTS, key)
         else:
             independent_supports(indices, d, round, tag + _SUPPORTS, key)
-        if family == "orthogonal" and not _is_small_in_pieces(q, d, s2):
+        if family == "orthogonal" and not is_small_in_pieces(q, d, s2):
             hartley_within_pieces(values, _signs(q, d, stream), d, s2, round, tag + _FREQUENCIES, key)
             return SparseBlock(d, indices, values)
         if family == "rademacher":
@@ -131,7 +131,7 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
         else:
             normalise(values)
         return SparseBlock(d, indices, values)
-    if family == "orthogonal" and not _is_small(q, d):
+    if family == "orthogonal" and not is_small(q, d):
         waves = HartleyBlock.drawn(q, d, stream)
         return waves if q * d > STREAMING else DenseBlock(waves.directions())
     if q * d > STREAMING and family != "gaussian" and (family != "orthogonal" or q <= _FEW_DIRECTIONS):
@@ -150,12 +150,12 @@ def draw(family: str, q: int, d: int, s2: int, *, key: int, round: int, tag: int
     return DenseBlock(dense)
 
 
-def _is_small(q: int, d: int) -> bool:
+def is_small(q: int, d: int) -> bool:
     """Whether the directions of an orthonormal block are made by Gram-Schmidt."""
     return q <= _FEW_DIRECTIONS or d <= _FEW_DIMENSIONS or q * d * min(q, d) <= _FEW_PRODUCTS
 
 
-def _is_small_in_pieces(q: int, d: int, s2: int) -> bool:
+def is_small_in_pieces(q: int, d: int, s2: int) -> bool:
     """The same for directions with s2 < d non-zeros: whether few of them share a support."""
     _, rank = piece_and_rank(min(q, d) - 1, d, s2)
     return int(rank) < _FEW_DIRECTIONS
