@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from zerothresh.methods.auto.arms.descent import Descent
+from zerothresh.methods.auto.arms.descent import LocalDescent
 from zerothresh.methods.auto.arms.single_index_model import SingleIndexModel, affordable
 from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
 from zerothresh.methods.auto.diagnosis import diagnose
@@ -14,12 +14,8 @@ from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
 
-_STRONG_NOISE = 0.02  # relative to the largest value: above this, single steps cannot be judged
 _STOCHASTIC_CALLS = 40  # per coordinate: a smaller budget does not pay for the stages of stochastic descent
 _MIN_GRADIENTS = 3  # a budget below this many gradients of one component is too small for coordinate differences
-_RANDOM_RESTARTS = 10  # restarts from random sparse points if the start is stationary
-_RESTART_SHARE = 3.0  # restarts may cost three times the calls that led to the best point without an improvement
-_UNLIMITED_SHARE = 1e9  # for functions with jumps: restart until the budget is spent, because no local test is reliable
 
 
 @register("auto")
@@ -52,7 +48,7 @@ class Auto(Program):
             )
             context.remark("niht: " + (yield from sampled_gradient_niht(context, diagnosis)))
             return
-        strong_noise = diagnosis.random and diagnosis.noise > _STRONG_NOISE * diagnosis.largest_value
+        strong_noise = diagnosis.strong_noise
         if strong_noise and context.left > _STOCHASTIC_CALLS * context.free().size:
             context.remark("stochastic descent: " + (yield from StochasticDescent(context, diagnosis).search()))
         index_model = None
@@ -61,11 +57,8 @@ class Auto(Program):
             context.remark("index: " + (yield from index_model.search()))
             if index_model.exact:
                 return  # the model is F, and its best support is known
-        descent = Descent(context, diagnosis, index_model=index_model)
-        context.remark("htp: " + (yield from descent.search()))
-        if context.theta is context.theta0 and descent.m == context.n:
-            context.remark((yield from descent.random_restarts(_RANDOM_RESTARTS)))
-        if index_model is None or not index_model.converged or context.theta is context.theta0:
-            share = _UNLIMITED_SHARE if diagnosis.rough else _RESTART_SHARE
-            context.remark((yield from descent.partial_restarts(share)))
-        yield from descent.resume_after_budget_increase()
+        if index_model is not None and index_model.several_scores:
+            rows = index_model.start_gradients
+            context.remember_gradients(index_model.order[: len(rows)], rows)
+        ended = yield from LocalDescent().search(context, diagnosis)
+        context.remark("descent: " + ended.reason)
