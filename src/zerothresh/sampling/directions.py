@@ -241,9 +241,9 @@ class HartleyBlock:
     @staticmethod
     def drawn(q: int, d: int, stream: tuple[int, int, int]) -> HartleyBlock:
         """Draw the frequencies, without replacement in each cycle, and the signs."""
-        round, tag, key = stream
+        round_, tag, key = stream
         frequencies = np.empty((q, 1), np.int64)
-        disjoint_supports(frequencies, d, 1, round, tag + _FREQUENCIES, key)
+        disjoint_supports(frequencies, d, 1, round_, tag + _FREQUENCIES, key)
         return HartleyBlock(frequencies.reshape(-1), _signs(q, d, stream))
 
     def part(self, start: int, stop: int) -> HartleyBlock:
@@ -269,8 +269,8 @@ class StreamedBlock:
     """A block of directions U = M Z that is never held in memory: Z is drawn again when it is needed.
 
     Z has rows of raw normals or signs. M is diagonal (it normalises the rows) or, for the family "orthogonal",
-    lower triangular (it makes them orthonormal). M comes from a Cholesky factor of the Gram matrix, which is as accurate
-    as Gram-Schmidt because such blocks have few directions in many dimensions, far from linearly dependent.
+    lower triangular (it makes them orthonormal). Then M comes from a Cholesky factor of the Gram matrix, which is as
+    accurate as Gram-Schmidt, because such blocks have few directions in many dimensions, far from linearly dependent.
     """
 
     def __init__(self, family: str, q: int, d: int, stream: tuple[int, int, int]) -> None:
