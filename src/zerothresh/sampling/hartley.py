@@ -100,26 +100,29 @@ def hartley_row(row: Any, frequency: int, table: Any, turns: Any) -> None:
 
 
 @kernel
-def displaced_hartley(points: Any, theta: Any, mu: float, frequencies: Any, signs: Any) -> None:
-    """Compute points_l = theta + mu u_l; row c of ``signs`` has the signs of cycle c, divided by sqrt(d)."""
+def displaced_hartley(points: Any, theta: Any, mu: float, frequencies: Any, signs: Any, first: int) -> None:
+    """Compute points_l = theta + mu u_l for the directions from number ``first`` of the block on.
+
+    Row c of ``signs`` has the signs of cycle c, divided by sqrt(d).
+    """
     q, d = points.shape
     table, turns = scratch_of(d)
     for l in range(q):
-        row, sign = points[l], signs[l // d]
+        row, sign = points[l], signs[(first + l) // d]
         hartley_row(row, frequencies[l], table, turns)
         for j in range(d):
             row[j] = theta[j] + mu * (sign[j] * row[j])
 
 
 @kernel
-def combine_hartley(out: Any, coefficients: Any, frequencies: Any, signs: Any) -> None:
-    """Compute out += sum_l c_l u_l without holding more than one row in memory."""
+def combine_hartley(out: Any, coefficients: Any, frequencies: Any, signs: Any, first: int) -> None:
+    """Compute out += sum_l c_l u_l for the same directions, without holding more than one row in memory."""
     q, d = coefficients.size, out.size
     table, turns = scratch_of(d)
     row, total = np.empty(d), np.empty(d)
-    for cycle in range(signs.shape[0]):
+    for cycle in range(first // d, (first + q + d - 1) // d):
         total[:] = 0.0
-        for l in range(cycle * d, min(cycle * d + d, q)):
+        for l in range(max(cycle * d - first, 0), min(cycle * d + d - first, q)):
             hartley_row(row, frequencies[l], table, turns)
             c = coefficients[l]
             for j in range(d):
