@@ -241,7 +241,7 @@ def net(draw: Draw) -> GoalProblem:
     def values(points: Array, _: Indices) -> Array:
         return np.array([F(point) for point in points])
 
-    return GoalProblem(values, F, weights.size, draw.whole(50, 30, 80), 1500, F_star=0.0, target=-inf)
+    return GoalProblem(values, F, weights.size, draw.whole(50, 30, 80), 5000, F_star=0.0, target=-inf)
 
 
 @family("wide-10000", d=10_000)
@@ -254,6 +254,4 @@ def wide(draw: Draw, d: int) -> GoalProblem:
     def values(points: Array, _: Indices) -> Array:
         return ((points @ columns.T - target) ** 2).sum(axis=1)
 
-    return GoalProblem(
-        values, lambda x: float(values(x[None], x)[0]), d, 10, min(5000, 10**8 // d), F_star=0.0, target=-inf
-    )
+    return GoalProblem(values, lambda x: float(values(x[None], x)[0]), d, 10, 20_000, F_star=0.0, target=-inf)

@@ -177,8 +177,8 @@ def _wide_found(outcomes: Sequence[Outcome]) -> Verdict:
 BUDGETS = [
     Case(
         "logistic-10000",
-        "500, 2k, 20k, 100k: F < F(x0) from 2k on, falling",
-        budgets("logistic-10000", lambda problem: (500, 2000, 20_000, 100_000)),
+        "600, 2k, 20k, 100k: F < F(x0) from 2k on, falling",
+        budgets("logistic-10000", lambda problem: (round(1.2 * (problem.n or 1)), 2000, 20_000, 100_000)),
         _falling(1),
         3,
     ),
@@ -294,10 +294,13 @@ def _exhausted(outcomes: Sequence[Outcome]) -> Verdict:
     return f"still improves: {stuck} of {len(more)}, by at most {worst:.2g} of the gain", stuck == 0
 
 
-def _timed(name: str, limit: float) -> Callable[[int, Any], Outcome]:
+TIMED = 30.0  # seconds for a run whose own time is measured; its budget may be larger than that
+
+
+def _timed(name: str) -> Callable[[int, Any], Outcome]:
     def one(seed: int, method: Any) -> Outcome:
         problem = make(name, seed)
-        run = solve(problem, seed, method=method, watch=False, max_time=120.0)
+        run = solve(problem, seed, method=method, watch=False, max_time=TIMED)
         left = run.F / problem.F_start
         return {"ms": 1e3 * run.seconds / max(run.nfev, 1), "left": left, "nfev": run.nfev, "success": run.success}
 
@@ -316,28 +319,28 @@ def _fast(limit: float) -> Callable[[Sequence[Outcome]], Verdict]:
 
 def _late(seed: int, method: Any, allowed: float = 2.0) -> Outcome:
     """By how many seconds runs end after max_time."""
-    out: Outcome = {}
+    late = {}
     for name in ("wide-10000", "wide-100000", "logistic-10000", "net-97510"):
         problem = make(name, seed)
         began = time.perf_counter()
-        solve(problem, seed, method=method, budget=10**6, watch=False, max_time=allowed)
-        out[name] = time.perf_counter() - began - allowed
-    return out
+        solve(problem, seed, method=method, watch=False, max_time=allowed)
+        late[name] = time.perf_counter() - began - allowed
+    return {"late": late}
 
 
 def _in_time(outcomes: Sequence[Outcome]) -> Verdict:
-    late = {name: max(outcome[name] for outcome in outcomes) for name in outcomes[0]}
-    return "late by " + ", ".join(f"{late[name]:.1f} s" for name in late), all(value <= 1 for value in late.values())
+    late = [max(outcome["late"][name] for outcome in outcomes) for name in outcomes[0]["late"]]
+    return "late by " + ", ".join(f"{value:.1f} s" for value in late), max(late) <= 1
 
 
 TRUST = [
     Case("offset", "the same run for F, F - 1, F - F(x0), 100 F", _offsets, _same, 5),
     Case("auc", "warm start not behind cold start", _auc, _warm, 5),
     Case("portfolio", "no coordinate of the support improves F", _portfolio, _exhausted, 5),
-    Case("net-97510", "< 20 ms per call, F < F(x0)", _timed("net-97510", 20), _fast(20), 1),
-    Case("wide-10000", "< 1 ms per call, F < F(x0)", _timed("wide-10000", 1), _fast(1), 1),
-    Case("wide-100000", "< 20 ms per call, F < F(x0)", _timed("wide-100000", 20), _fast(20), 1),
+    Case("net-97510", "< 20 ms per call, F < F(x0)", _timed("net-97510"), _fast(20), 1),
+    Case("wide-10000", "< 1 ms per call, F < F(x0)", _timed("wide-10000"), _fast(1), 1),
+    Case("wide-100000", "< 20 ms per call, F < F(x0)", _timed("wide-100000"), _fast(20), 1),
     Case("max-time", "at most 1 s late", _late, _in_time, 1),
 ]
 
-CASES = {case.name: case for case in (*SOLVED, *BUDGETS, *APPLICATIONS, *TRUST)}
+CASES = (*SOLVED, *BUDGETS, *APPLICATIONS, *TRUST)

@@ -118,13 +118,13 @@ class GoalProblem:
 
     def black_box(self, points: Array, components: Indices | None = None) -> Array:
         """The function that the user gives: what is asked is counted, timed, and seen through noise."""
-        began = time.perf_counter()
+        began = time.process_time()
         rows = np.zeros(len(points), np.int64) if components is None else components
         out = self.scale * self.values(points, rows) + self.offset
         if self.noise:
             out = out + self.scale * self.noise * self._random.standard_normal(len(points))
         self.calls += len(points)
-        self.seconds += time.perf_counter() - began
+        self.seconds += time.process_time() - began
         return out
 
 
@@ -138,7 +138,7 @@ class Run:
     F: the exact F there.
     calls: how many calls had been made when the incumbent first reached the target; infinite if it never did.
     nfev: the number of calls made.
-    seconds: the duration of the run without the user's function and without the measurements.
+    seconds: the processor time of the run without the user's function and without the measurements.
     status, success: as in the result.
     """
 
@@ -178,16 +178,16 @@ def solve(
 
     def look(progress: Any) -> None:
         nonlocal reached, spent, last
-        began = time.perf_counter()
+        began = time.process_time()
         if reached == inf and not np.array_equal(progress.x, last):
             last = progress.x
             if problem.F(last) <= problem.target:
                 reached = progress.nfev
-        spent += time.perf_counter() - began
+        spent += time.process_time() - began
         if reached < inf and stop and not (problem.noise or problem.random):
             raise StopIteration
 
-    inside, began = problem.seconds, time.perf_counter()
+    inside, began = problem.seconds, time.process_time()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         result = zt.minimize(
@@ -204,7 +204,7 @@ def solve(
             callback=look if watch else None,
             progress=False,
         )
-    own = time.perf_counter() - began - spent - (problem.seconds - inside)
+    own = time.process_time() - began - spent - (problem.seconds - inside)
     F = problem.F(result.x)
     if reached == inf and problem.target >= F:
         reached = result.nfev

@@ -23,8 +23,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from goal_cases import CASES, Case, Outcome
+import goal_cases
+from goal_cases import Case, Outcome
 from goal_problem import FIRST_SEED
+from goal_race import RACE
+from goal_suite import SUITE
+
+CASES = {case.name: case for case in (*goal_cases.CASES, SUITE, RACE)}
 
 
 def measure(name: str, seed: int, method: Any) -> Outcome:
