@@ -1,9 +1,10 @@
 r"""The race: several arms share one budget, and calls go to the arm that makes progress.
 
 A contender leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
-gains something before its calls have doubled. Without a leader, contenders get their trial: first those that test their own assumption and end if that fails,
-then the others, the cheapest first, and an expensive one only when its price is small beside the calls used so far or
-nobody else makes progress. Among those that have been tried, the calls go to the highest rate
+gains something before its calls have doubled. Without a leader, contenders get their trial: first those that test their
+own assumption and end if that fails, then the others, the cheapest first, and an expensive one only when its price is
+small beside the calls used so far or nobody else makes progress. Among those that have been tried, the calls go to the
+highest rate
 
 .. math:: \frac{\text{fall of F over its recent calls}}{\text{distance to the best F known, before}}
           \Big/ \text{recent calls},

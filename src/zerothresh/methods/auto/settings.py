@@ -267,6 +267,7 @@ class RowSettings:
 
     tested: int = 3  # rows learnt before all others: three estimates of the l2 term show whether two of them agree
     first: int = 16  # components to begin with, or k if that is more: fewer do not show which coordinates matter
+    fit_values: int = 7  # per component, beside its row: the curvature, the values of a fit and their check
     reserve: float = 1.5  # times the first rows that the budget must cover: the fit and its check need calls as well
     weak: float = 1e-3  # a row below this share of the typical norm belongs to a component stationary at the start
     form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term
@@ -496,6 +497,7 @@ CORNER_SWAPS = CornerSwapsSettings()
 class LongStepsSettings:
     """How long steps of groups of coordinates are split, taken and taken back."""
 
+    judged_searches: int = 4  # bisections of all coordinates, in which F should have fallen
     first_groups: int = 4  # into which the coordinates are split first, for each target
     patience: int = 3  # bisections without a fall after which no more coordinates are added for now
     group_room: float = 0.25  # of the room that is left may be filled by a group at once
@@ -526,9 +528,7 @@ class SupportSearchSettings:
     least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
     model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls
     model_trials: int = 5  # of its supports that are tried
-    hessian_share: float = (
-        0.5  # of the calls left that all second derivatives may cost: the rest tries them out
-    )
+    hessian_share: float = 0.5  # of the calls left that all second derivatives may cost: the rest tries them out
     most_drawn: int = 500  # exchanges that are drawn until one has not been tried
     restart_gradients: int = 3  # gradients that the budget must cover before a restart
     partial_every: int = 2  # every second restart begins with a part of the best support, the others at random
@@ -541,6 +541,19 @@ class SupportSearchSettings:
 
 
 SUPPORT_SEARCH = SupportSearchSettings()
+
+
+# --- Stochastic descent: strong random noise ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StochasticSettings:
+    """When steps that are not judged one by one are worth while."""
+
+    calls_per_coordinate: int = 40  # a smaller budget does not pay for the stages
+
+
+STOCHASTIC = StochasticSettings()
 
 
 # --- The race -------------------------------------------------------------------------------------------------------

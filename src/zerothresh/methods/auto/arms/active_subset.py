@@ -156,9 +156,16 @@ class _SubsetSearch:
         if screen.components.size < context.n or not np.array_equal(theta[screen.known], hybrid[screen.known]):
             return False
         try:
-            return (yield from screen.bisect(
-                theta, hybrid, np.array([self.rows[-1][2]]) if context.n == 1 else value, value, SET.visible_share, 100
-            ))
+            return (
+                yield from screen.bisect(
+                    theta,
+                    hybrid,
+                    np.array([self.rows[-1][2]]) if context.n == 1 else value,
+                    value,
+                    SET.visible_share,
+                    100,
+                )
+            )
         except TooManyActive:
             return False
 
@@ -177,7 +184,9 @@ class _SubsetSearch:
         X, y = [], []
         allowed = set(chosen.tolist())
         for where, values, fun in self.rows:
-            if set(where[values != self.base[where]].tolist()) <= allowed | set(np.setdiff1d(where, self.screen.known).tolist()):
+            if set(where[values != self.base[where]].tolist()) <= allowed | set(
+                np.setdiff1d(where, self.screen.known).tolist()
+            ):
                 theta = dict(zip(where.tolist(), values.tolist(), strict=True))
                 X.append([theta.get(j, self.base[j]) for j in chosen.tolist()])
                 y.append(fun)

@@ -33,8 +33,9 @@ class SingleIndex:
         return several and smooth and context.constraint.groups is None and affordable(context)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
-        """Return the calls of all rows, after which the model has to be right."""
-        return context.n * (context.free().size + 2)
+        """Return the calls of all rows and of the fit, after which the model has to be right."""
+        differences = context.free().size * (1 + diagnosis.central)
+        return context.n * (differences + ROWS.fit_values)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         model = SingleIndexModel(context, diagnosis)
