@@ -208,6 +208,7 @@ GLOBAL_SEARCH = GlobalSearchSettings()
 class GroupedSlopesSettings:
     """Gradients from fewer calls than coordinates: groups, samples of components, sign rows."""
 
+    cheaper_share: float = 0.5  # of d: bisection must be cheaper than half a gradient, or a gradient tells more
     gradients: float = 3.0  # the arm fits if the budget pays for fewer full gradients: beyond, differences are exact
     groups: float = 1.0  # groups at the beginning of a search, times k: 0.5 and 2 are within chance on dense.py
     depth: float = (

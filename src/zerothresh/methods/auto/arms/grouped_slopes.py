@@ -27,6 +27,7 @@ from zerothresh.methods.auto.moves.first_fall import first_fall
 from zerothresh.methods.auto.moves.judgement import judge
 from zerothresh.methods.auto.moves.support_polish import SampledPoint, extended_model, polish, support_gradient
 from zerothresh.methods.auto.settings import COORDINATE_RACE as RACE
+from zerothresh.methods.auto.settings import DESCENT
 from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
 from zerothresh.methods.auto.settings import TINY
 from zerothresh.methods.program.context import Context
@@ -42,12 +43,22 @@ class GroupedSlopes:
     decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
+        """Whether a few gradients are too expensive, and bisection for k coordinates is cheaper than one."""
         d = context.free().size
-        return context.constraint.groups is None and d > 1 and context.left < SETTINGS.gradients * context.n * (d + 2)
+        if context.constraint.groups is not None or d < 2:
+            return False
+        cheaper = context.k * self._splits(d) < SETTINGS.cheaper_share * d
+        expensive = context.left < SETTINGS.gradients * context.n * (d + 2)
+        return (cheaper and expensive) or context.left < DESCENT.min_gradients * (d + 2)
+
+    @staticmethod
+    def _splits(d: int) -> int:
+        """Return how many halvings lead from d coordinates to one."""
+        return math.ceil(math.log2(d + 1))
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls in which a search for k coordinates should have found some."""
-        return min(context.n, SETTINGS.sample) * context.k * math.ceil(math.log2(context.free().size + 1))
+        return min(context.n, SETTINGS.sample) * context.k * self._splits(context.free().size)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         return (yield from _Pursuit(context, diagnosis).search())
