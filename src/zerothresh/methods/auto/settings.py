@@ -232,7 +232,8 @@ class GroupedSlopesSettings:
     chance: float = 2.0  # standard deviations of a mean square that chance may add
     group_signal: float = 4.0  # of the variance of a group's mean slope that its square must be to be worth a search
     first_fall_share: float = 0.48  # of the calls left: the start and one step, and a few more for the opposite step
-    sure_values: float = 3.0  # fewer values of F than this pay for a first fall only
+    first_fall_values: float = 2.1  # values of F that such a step takes
+    sure_values: float = 4.5  # fewer values of F than this pay for a first fall only
     stalls: int = 2  # searches without a fall before half of the support is drawn anew
     polish_calls: float = 0.25  # of the calls left that one gradient on the support may cost
 
@@ -257,6 +258,40 @@ class CoordinateRaceSettings:
 
 
 COORDINATE_RACE = CoordinateRaceSettings()
+
+
+@dataclass(frozen=True)
+class MessagePassingSettings:
+    """Approximate message passing with a prior of two Gaussians, as in the study gnoise.py."""
+
+    iterations: int = 40  # it settles within 20 to 30
+    settled: int = 3  # iterations before the prior is learned: earlier estimates are dominated by the first guess
+    feedback: float = 0.95  # the largest weight of the old residual (Onsager term): 1 would not contract
+    diverged: float = 1e3  # times the energy of the data: a residual above this will not come back
+
+
+MESSAGE_PASSING = MessagePassingSettings()
+
+
+@dataclass(frozen=True)
+class SignRowSettings:
+    """Gradients from rows of signs where slopes do not stand out of random noise."""
+
+    stand_out: float = 10.0  # a slope less than this over its noise is better seen by rows: 0.1 in the study gnoise.py
+    trial_directions: int = 4  # along which the length of a row is tried
+    lengthenings: int = 5  # times that a row is made longer at most
+    longer: float = 4.0  # factor of a longer row
+    bent: float = 0.5  # of the odd part at the longer row that may be missing before it is too long
+    share: float = 0.33  # of the calls left that one gradient may cost
+    most: float = 0.5  # of the coordinates: more rows than this hardly find more
+    round: int = 64  # rows that are asked in one round
+    test_share: float = 0.05  # of the calls left that each candidate step is repeated
+    least_repeats: int = 8  # fewer repeats do not show a fall beyond noise
+    fractions: tuple[float, ...] = (1.0, 0.25, 4.0)  # of the step that the curvature suggests
+    deviations: float = 1.0  # of its error by which an entry must be larger to be moved along
+
+
+SIGN_ROWS = SignRowSettings()
 
 
 # --- Single index: components are losses of linear scores -----------------------------------------------------------

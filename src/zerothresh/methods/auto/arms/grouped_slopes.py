@@ -25,10 +25,12 @@ from zerothresh.methods.auto.moves.component_sample import ComponentSample
 from zerothresh.methods.auto.moves.coordinate_race import coordinate_race
 from zerothresh.methods.auto.moves.first_fall import first_fall
 from zerothresh.methods.auto.moves.judgement import judge
+from zerothresh.methods.auto.moves.sign_row_descent import SignRowDescent
 from zerothresh.methods.auto.moves.support_polish import SampledPoint, extended_model, polish, support_gradient
 from zerothresh.methods.auto.settings import COORDINATE_RACE as RACE
 from zerothresh.methods.auto.settings import DESCENT
 from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
+from zerothresh.methods.auto.settings import SIGN_ROWS as ROWS
 from zerothresh.methods.auto.settings import TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -91,14 +93,18 @@ class _Pursuit:
     def search(self) -> Generator[Probes, Answers, Ended]:
         """Search, extend the support, polish, drop, and begin again with other groups."""
         if not (yield from self._choose_sample()):
-            yield from first_fall(self.sample, self.diagnosis)
-            return Ended("The budget is too small for more than one step.")
+            while True:
+                yield from first_fall(self.sample, self.diagnosis)
+                if self.context.left < SETTINGS.first_fall_values * self.context.n:
+                    return Ended("The budget is too small to tell coordinates from one another.")
         while True:
             if self.context.left < self.sample.size:
                 return Ended("The budget is spent.")
             found = yield from self._find()
             if not found:
                 return Ended("The values do not change with x.")
+            if self.diagnosis.random and not self._stand_out(found, ROWS.stand_out):
+                return (yield from self._follow_rows())
             if not self._stand_out(found):
                 if (yield from self._grow()):
                     continue
@@ -148,8 +154,17 @@ class _Pursuit:
     def _finalists(self) -> int:
         return max(1, round(RACE.finalists * self.context.k))
 
-    def _stand_out(self, found: list[FoundSlope]) -> bool:
-        return all(abs(slope.slope) > SETTINGS.stand_out * slope.error for slope in found)
+    def _stand_out(self, found: list[FoundSlope], errors: float = SETTINGS.stand_out) -> bool:
+        return all(abs(slope.slope) > errors * slope.error for slope in found)
+
+    def _follow_rows(self) -> Generator[Probes, Answers, Ended]:
+        """Go on with rows of signs, since slopes do not stand out of the noise."""
+        self.context.remark("Slopes do not stand out of the noise; all coordinates move together instead.")
+        descent = SignRowDescent(self.context, self.diagnosis)
+        yield from descent.find_length()
+        while self.context.left > ROWS.round + ROWS.least_repeats * self.context.n:
+            yield from descent.step()
+        return Ended("The budget is spent.")
 
     def _support(self, theta: Array) -> Indices:
         return np.union1d(np.flatnonzero(theta), self.context.constraint.include)
