@@ -45,8 +45,8 @@ class Contender:
     def __init__(self, arm: Arm, context: Context, diagnosis: Diagnosis) -> None:
         self.arm, self.run, self.diagnosis = arm, context, diagnosis
         forecast = arm.forecast(context, diagnosis)
-        self.trial = min(forecast, math.ceil(RACE.trial_part * context.left))
         self.lead = min(forecast, math.ceil(RACE.lead_part * context.left))
+        self.trial = self.lead if arm.decisive else min(forecast, math.ceil(RACE.trial_part * context.left))
         self.noise = RACE.noise_factor * diagnosis.noise / math.sqrt(context.n) if diagnosis.random else 0.0
         self.calls = 0
         self.ended: Ended | None = None

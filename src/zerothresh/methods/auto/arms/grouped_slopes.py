@@ -28,10 +28,9 @@ from zerothresh.methods.auto.moves.judgement import judge
 from zerothresh.methods.auto.moves.sign_row_descent import SignRowDescent
 from zerothresh.methods.auto.moves.support_polish import SampledPoint, extended_model, polish, support_gradient
 from zerothresh.methods.auto.settings import COORDINATE_RACE as RACE
-from zerothresh.methods.auto.settings import DESCENT
+from zerothresh.methods.auto.settings import DESCENT, TINY
 from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
 from zerothresh.methods.auto.settings import SIGN_ROWS as ROWS
-from zerothresh.methods.auto.settings import TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -45,13 +44,13 @@ class GroupedSlopes:
     decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether a few gradients are too expensive, and bisection for k coordinates is cheaper than one."""
+        """Whether the budget does not pay for one gradient of F, or not for a few and bisection is cheaper than one."""
         d = context.free().size
         if context.constraint.groups is not None or d < 2:
             return False
+        gradients = context.left / (context.n * (d + 2))
         cheaper = context.k * self._splits(d) < SETTINGS.cheaper_share * d
-        expensive = context.left < SETTINGS.gradients * context.n * (d + 2)
-        return (cheaper and expensive) or context.left < DESCENT.min_gradients * (d + 2)
+        return gradients < (SETTINGS.gradients if cheaper else DESCENT.min_gradients)
 
     @staticmethod
     def _splits(d: int) -> int:
