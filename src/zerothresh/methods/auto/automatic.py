@@ -16,6 +16,7 @@ from zerothresh.methods.auto.arms.corner_swaps import CornerSwaps
 from zerothresh.methods.auto.arms.descent import LocalDescent
 from zerothresh.methods.auto.arms.grouped_slopes import GroupedSlopes
 from zerothresh.methods.auto.arms.long_steps import LongSteps
+from zerothresh.methods.auto.arms.random_steps import RandomSteps
 from zerothresh.methods.auto.arms.single_index import SingleIndex
 from zerothresh.methods.auto.arms.stochastic_steps import StochasticSteps
 from zerothresh.methods.auto.diagnosis import diagnose
@@ -76,6 +77,8 @@ class Auto(Program):
             return
         arms = [arm for arm in ARMS if arm.fits(context, diagnosis)]
         ended = yield from race(context, diagnosis, arms, self.patience)
+        if not ended.final:
+            ended = yield from race(context, diagnosis, [RandomSteps()], self.patience)
         context.certified = ended.certified
 
     def doubts(self, task: Task) -> str:

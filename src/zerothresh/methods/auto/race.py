@@ -125,6 +125,8 @@ def race(
     -------
     Ended: the certificate of an arm, the end of the user's patience, or that no arm has anything left to ask.
     """
+    if not arms:
+        return Ended("No strategy fits.")
     contenders = [Contender(arm, context, diagnosis) for arm in arms]
     if len(contenders) > 1 and context.left >= RACE.start_share * context.n:
         yield from context.starts(context.everything)  # so that the falls of all contenders can be compared
@@ -146,7 +148,7 @@ def race(
                 gained_at, gained_fall = context.used, context.fall
             if patience is not None and context.used - gained_at >= patience:
                 context.remark(f"Nothing was gained in the last {patience:,} calls, which is the given patience.")
-                return Ended("The user's patience has ended.")
+                return Ended("The user's patience has ended.", out_of_patience=True)
         if chosen.ended is not None:
             context.remark(f"{chosen.arm.name}: {chosen.ended.reason}")
             if chosen.ended.certified or all(one.ended for one in contenders):

@@ -592,6 +592,21 @@ class StochasticSettings:
 STOCHASTIC = StochasticSettings()
 
 
+# --- Random steps: the last resort ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RandomStepsSettings:
+    """How the length of random steps follows their successes."""
+
+    growth: float = 1.5  # of the length after a success (Kern et al. 2004)
+    failures: float = 0.25  # a failure shortens by growth to this power: the length is stable at a fifth of successes
+    noise_factor: float = 2.0  # standard deviations of F by which a trial must be lower
+
+
+RANDOM_STEPS = RandomStepsSettings()
+
+
 # --- The race -------------------------------------------------------------------------------------------------------
 
 
