@@ -33,6 +33,8 @@ class RowSettings:
     first: int = 16  # components to begin with, or k if that is more: fewer do not show which coordinates matter
     reserve: float = 1.5  # times the first rows that the budget must cover: the fit and its check need calls as well
     weak: float = 1e-3  # a row below this share of the typical norm belongs to a component stationary at the start
+    weak_deviations: float = 8.0  # times its noise: a shorter row says more about the noise than about the component
+    often_weak: float = 0.1  # share of such components beyond which all others are learnt at another point at once
     form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term
     form_deviations: float = 24.0  # standard deviations of noise that a second difference of three values may show
     l2_deviations: float = 6.0  # a second difference of three values has a deviation of 2.5; below 6 it is noise
@@ -42,7 +44,7 @@ class RowSettings:
     checked: int = 5  # components on which predicted slopes are compared with measured ones
     prediction_error: float = 0.2  # of a slope: above this, the components have more than one score
     slope_deviations: float = 5.0  # standard deviations of a measured slope that are no error of the prediction
-    same_minimum: float = 1e-4  # relative: up to here 1/curvature grows with the value as for squared residuals
+    same_minimum: float = 1e-4  # of the spread of values, up to which minima agree, and of a curvature derived from them
     same_minimum_rows: int = 3  # curvatures that are measured before that is tested: one fixes it, two test it
 
 

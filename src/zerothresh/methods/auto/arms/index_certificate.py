@@ -60,11 +60,11 @@ def at_common_minimum(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
     context, data = fit.context, fit.data
     if not fit.quadratic or fit.diagnosis.random or data.lam or context.left < context.n:
         return False
-    minimum = common_minimum(data.f0, data.kappa, fit.diagnosis.noise)
-    if minimum is None:
+    shared = common_minimum(data.f0, data.kappa, fit.diagnosis.noise)
+    if shared is None:
         return False
+    minimum, error = shared
     yield from fit.complete_values(context.n)
     fit.accept(fit.theta, fit.values) if fit.improves() else None
     mean, fall = float(fit.values.mean()), float(data.f0.mean()) - minimum
-    error = INDEX.noise_deviations * fit.diagnosis.noise
     return fit.theta is context.theta and mean - minimum <= INDEX.certificate_gap * fall + error

@@ -31,6 +31,7 @@ class RowLearner:
         self.data = IndexRows(context.theta0, context.free())
         self.several_scores = False  # whether the components turned out to have another form
         self._typical_norm = 0.0
+        self._often_weak = False  # whether many components are stationary at the start
         self._elsewhere = list[tuple[Indices, Array, Array]]()  # positions learnt at another point, it, values there
 
     def learn(self, m: int) -> Generator[Probes, Answers, bool]:
@@ -43,7 +44,7 @@ class RowLearner:
         if context.left < components.size * (C.size * (1 + self.diagnosis.central) + 2) + m:
             return False
         base = yield from context.starts(components)
-        if self._elsewhere:  # some components were stationary at the start: others may be
+        if self._often_weak:
             rows, kappa, slope = yield from self._rows_elsewhere(np.arange(known, m), base)
             data.append(rows, base, slope, kappa)
             return True
@@ -62,8 +63,10 @@ class RowLearner:
         slope = np.ones(components.size)
         lengths = norms(rows)
         self._typical_norm = self._typical_norm or float(np.median(lengths))
-        weak = np.flatnonzero(lengths < ROWS.weak * self._typical_norm)
+        row_noise = self.diagnosis.noise / self.diagnosis.mu * np.sqrt(C.size)
+        weak = np.flatnonzero(lengths < max(ROWS.weak * self._typical_norm, ROWS.weak_deviations * row_noise))
         if weak.size and context.left > weak.size * (C.size + 1) + m:
+            self._often_weak = weak.size > ROWS.often_weak * components.size
             rows[weak], kappa[weak], slope[weak] = yield from self._rows_elsewhere(known + weak, base[weak])
         data.append(rows, base, slope, kappa)
         return True
@@ -207,10 +210,19 @@ class RowLearner:
 
     def _start_curvatures(self, rows: Array, components: Indices, base: Array) -> Generator[Probes, Answers, Array]:
         """Return l_i'' at the start in the unit in which l_i' = 1: from a common minimum, or one value along each row."""
-        context, data = self.context, self.data
+        data = self.data
         shared = None if self.diagnosis.random else common_minimum(data.f0, data.kappa, self.diagnosis.noise)
-        if shared is not None and (data.slope == 1).all() and float(base.min()) - shared > ROWS.weak * np.ptp(data.f0):
-            return np.asarray(0.5 / (base - shared))
+        if shared is None:
+            return (yield from self._measured_curvatures(rows, components, base))
+        minimum, error = shared
+        clear = base - minimum > error / ROWS.same_minimum
+        kappa = 0.5 / np.where(clear, base - minimum, 1.0)
+        kappa[~clear] = yield from self._measured_curvatures(rows[~clear], components[~clear], base[~clear])
+        return np.asarray(kappa)
+
+    def _measured_curvatures(self, rows: Array, components: Indices, base: Array) -> Generator[Probes, Answers, Array]:
+        """Measure l_i'' at the start with one value along each row."""
+        context, data = self.context, self.data
         move = data.full(rows / norms(rows)[:, None] * -self.diagnosis.curvature_step(context.d))
         points = context.inside(context.theta0 + move)
         values = yield from context.each(points, components)
@@ -223,7 +235,8 @@ class RowLearner:
         self, point: Array, C: Indices, components: Indices, values: Array
     ) -> Generator[Probes, Answers, Array]:
         """Measure the gradients of l_i(v_i . theta) at a point on C."""
-        slopes, _ = yield from self.context.slopes(point, C, self.diagnosis.mu, components, values)
+        central = self.diagnosis.central
+        slopes, _ = yield from self.context.slopes(point, C, self.diagnosis.mu, components, values, central=central)
         return np.asarray(slopes - self.data.lam * (point - self.data.centre)[C])
 
     def _rows_elsewhere(

@@ -89,8 +89,8 @@ class ScoreFit:
         data, noise = self.data, self.diagnosis.noise
         z = data.scores(theta)
         row_noise = noise / self.diagnosis.mu * float(np.linalg.norm((theta - self.context.theta0)[data.C]))
-        along = norms(data.V) * self.diagnosis.curvature_step(self.context.d)
-        curvature_noise = 2 * noise * np.square(z / along)
+        step = self.diagnosis.curvature_step(self.context.d)  # of the second differences, which need the slope as well
+        curvature_noise = 2 * noise * (1 + step / self.diagnosis.mu) * np.square(z / (norms(data.V) * step))
         slope = data.slope + data.kappa * z
         return np.asarray(np.sqrt(square_sum(noise, slope * row_noise, curvature_noise)))
 
