@@ -68,7 +68,7 @@ class IndexSettings:
     recheck_reserve: int = 4  # calls per component that a fit with reconsidered coordinates may need
     negligible_recheck: float = 1e-9  # of the total fall: a coordinate that promises less is not reconsidered
     max_coordinates: int = 1000  # of the dense model: building its Hessian from 500 rows takes about 0.2 seconds
-    certificate_tolerance: float = 1e-4  # of the typical change of a component: errors of differences are smaller
+    certificate_tolerance: float = 1e-3  # of the typical change, for each component; the error of their mean is less
     certificate_gap: float = 1e-7  # of the total fall: a support that is better by less is not called better
     certificate_nodes: int = 20_000  # of the branch and bound: about a second of own time
     certificate_work: float = 1e8  # coordinates squared times nodes: the same limit where a node costs more
@@ -114,6 +114,7 @@ class CurveSettings:
     exchanges: int = 3  # per non-zero: exchanges in a row
     restarts: int = 12  # from a random half of the support
     work: float = 4e9  # multiplications of all restarts: about two seconds
+    same_point: float = 1e-9  # relative: linear algebra with more coordinates gives the same minimiser up to rounding
     rounding: float = 16.0  # units of EPS |F| in which a modelled mean may be wrong
 
 
