@@ -32,7 +32,7 @@ class RowSettings:
     tested: int = 3  # rows learnt before all others: three estimates of the l2 term show whether two of them agree
     first: int = 16  # components to begin with, or k if that is more: fewer do not show which coordinates matter
     reserve: float = 1.5  # times the first rows that the budget must cover: the fit and its check need calls as well
-    weak: float = 1e-3  # a row below this share of the typical norm belongs to a component stationary at the start
+    weak: float = 1e-2  # a row below this share of the typical norm belongs to a component stationary at the start
     weak_deviations: float = 8.0  # times its noise: a shorter row says more about the noise than about the component
     often_weak: float = 0.1  # share of such components beyond which all others are learnt at another point at once
     form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term

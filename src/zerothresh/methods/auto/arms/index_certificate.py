@@ -37,22 +37,24 @@ def certify(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
 
 
 def best_of_model(fit: ScoreFit) -> bool:
-    """Whether theta is proven to be the best point of the quadratic model, up to a small share of the fall."""
-    context, data, theta = fit.context, fit.data, fit.theta
-    fall = float(data.f0.mean() - fit.values.mean())
-    gap = INDEX.certificate_gap * max(fall, 0.0)
-    if float(fit.values.mean()) <= data.lower_bound() + gap:
+    """Whether theta is proven to be the best point of the quadratic model of all coordinates, up to a small gap."""
+    data, fall = fit.data, float(fit.data.f0.mean() - fit.values.mean())
+    if float(fit.values.mean()) <= data.lower_bound() + INDEX.certificate_gap * max(fall, 0.0):
         return True  # every component is at its minimum
-    C = data.C
-    if C.size < context.free().size or C.size > INDEX.certificate_coordinates or np.delete(theta, C).any():
+    return data.C.size == fit.context.free().size and best_of_modelled(fit)
+
+
+def best_of_modelled(fit: ScoreFit) -> bool:
+    """Whether theta is proven to be the best point of the quadratic model among the modelled coordinates."""
+    context, data, C = fit.context, fit.data, fit.data.C
+    if C.size > INDEX.certificate_coordinates or np.delete(fit.theta, C).any():
         return False
     g, A = data.derivatives(data.slope, data.kappa, context.theta0, fit.natural, quadratic=True)
-    b = A @ context.theta0[C] - g
-    x = theta[C]
-    value = 0.5 * float(x @ A @ x) - float(b @ x)
+    b, x = A @ context.theta0[C] - g, fit.theta[C]
+    value, fall = 0.5 * float(x @ A @ x) - float(b @ x), float(data.f0.mean() - fit.values.mean())
     forced = np.flatnonzero(np.isin(C, context.constraint.include))
     nodes = min(INDEX.certificate_nodes, int(INDEX.certificate_work / C.size**2))
-    return is_best_subset(A, b, context.k, value, gap, nodes, forced)
+    return is_best_subset(A, b, context.k, value, INDEX.certificate_gap * max(fall, 0.0), nodes, forced)
 
 
 def at_common_minimum(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
