@@ -24,12 +24,18 @@ class SingleIndex:
     """
 
     name: ClassVar[str] = "single index"
+    decisive: ClassVar[bool] = True
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether there are enough smooth components, and calls for the rows of the first ones; no groups."""
         several = context.n >= ROWS.tested and context.free().size > 0
         smooth = not (diagnosis.rough or diagnosis.kink)
         return several and smooth and context.constraint.groups is None and affordable(context)
+
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls of all rows and of the fit, after which the model has to be right."""
+        differences = context.free().size * (1 + diagnosis.central)
+        return context.n * (differences + ROWS.fit_values)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         model = SingleIndexModel(context, diagnosis)

@@ -88,6 +88,7 @@ class SingleIndexModel:
             yield from self.state.fit(self._sparsity(m))
             if first and not self.state.confirmed and not (yield from self._has_the_form()):
                 return "The components are not functions of one score."
+            self.context.confirmed = True
             if m == n:
                 break
             judged = yield from self._judge_on_held_out(m)

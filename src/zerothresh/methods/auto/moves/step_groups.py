@@ -1,0 +1,59 @@
+"""Groups of coordinates that take a long step together, and their best-first order."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class StepGroup:
+    """Coordinates that are put to their targets together."""
+
+    coordinates: Indices
+    target: Array  # (d,), the target of every coordinate
+    change: float = 0.0  # of F
+
+    def applied(self, theta: Array) -> Array:
+        """Return the point with this step taken."""
+        out = theta.copy()
+        out[self.coordinates] = self.target[self.coordinates]
+        return out
+
+    def halves(self) -> list[StepGroup]:
+        """Return the two halves of a group of several coordinates."""
+        half = self.coordinates.size // 2
+        return [replace(self, coordinates=part) for part in (self.coordinates[:half], self.coordinates[half:])]
+
+
+class GroupQueue:
+    """Groups in the order of their changes of F."""
+
+    def __init__(self, groups: Iterable[StepGroup]) -> None:
+        self._count = itertools.count()  # of two equal changes the older one comes first
+        self._heap: list[tuple[float, int, StepGroup]] = []
+        self.push(groups)
+
+    def push(self, groups: Iterable[StepGroup]) -> None:
+        """Put groups in their places."""
+        for group in groups:
+            heapq.heappush(self._heap, (group.change, next(self._count), group))
+
+    def pop(self) -> StepGroup:
+        """Take out the group with the largest fall."""
+        return heapq.heappop(self._heap)[2]
+
+
+def split(coordinates: Indices, theta: Array, targets: list[Array], parts: int) -> list[StepGroup]:
+    """Return groups of about equal size of the coordinates that are not at a target; 0 is no target."""
+    out = []
+    for target in targets:
+        movable = coordinates[(target[coordinates] != 0) & (target[coordinates] != theta[coordinates])]
+        out += [StepGroup(part, target) for part in np.array_split(movable, parts) if part.size]
+    return out
