@@ -60,13 +60,14 @@ def best_of_modelled(fit: ScoreFit) -> bool:
 def at_common_minimum(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
     """Whether all components have one minimum, as squared residuals do, and all of them reach it at theta."""
     context, data = fit.context, fit.data
-    if not fit.quadratic or fit.diagnosis.random or data.lam or context.left < context.n:
+    if not fit.quadratic or fit.diagnosis.random or data.lam or context.left < 2 * context.n:
         return False
     shared = common_minimum(data.f0, data.kappa, fit.diagnosis.noise)
     if shared is None:
         return False
     minimum, error = shared
+    yield from context.starts(context.everything)
     yield from fit.complete_values(context.n)
-    fit.accept(fit.theta, fit.values) if fit.improves() else None
+    fit.accept(fit.theta, fit.values)
     mean, fall = float(fit.values.mean()), float(data.f0.mean()) - minimum
     return fit.theta is context.theta and mean - minimum <= INDEX.certificate_gap * fall + error

@@ -64,7 +64,9 @@ class RowLearner:
         lengths = norms(rows)
         self._norms = np.concatenate([self._norms, lengths])
         row_noise = self.diagnosis.noise / self.diagnosis.mu * np.sqrt(C.size)
-        weak = np.flatnonzero(lengths < max(ROWS.weak * float(np.median(self._norms)), ROWS.weak_deviations * row_noise))
+        weak = np.flatnonzero(
+            lengths < max(ROWS.weak * float(np.median(self._norms)), ROWS.weak_deviations * row_noise)
+        )
         if weak.size and context.left > weak.size * (C.size + 1) + m:
             self._often_weak = weak.size > ROWS.often_weak * components.size
             rows[weak], kappa[weak], slope[weak] = yield from self._rows_elsewhere(known + weak)
@@ -243,9 +245,7 @@ class RowLearner:
         slopes, _ = yield from self.context.slopes(point, C, self.diagnosis.mu, components, values, central=central)
         return np.asarray(slopes - self.data.lam * (point - self.data.centre)[C])
 
-    def _rows_elsewhere(
-        self, positions: Indices
-    ) -> Generator[Probes, Answers, tuple[Array, Array, Array]]:
+    def _rows_elsewhere(self, positions: Indices) -> Generator[Probes, Answers, tuple[Array, Array, Array]]:
         """Learn the rows of components that are stationary at the start from a random point nearby.
 
         Returns the rows, and l_i'' and l_i' at the start.

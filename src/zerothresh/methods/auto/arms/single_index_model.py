@@ -150,7 +150,7 @@ class SingleIndexModel:
         if best:
             state.theta, state.values = points[best], np.empty(0)
         if significantly_lower(values[best], start_values, n) and values[best].mean() <= values[-1].mean():
-            context.move(state.theta)
+            context.move(state.theta, fall=float(np.mean(start_values - values[best])))
         if state.values.size == m:
             state.values = np.concatenate([state.values, values[best]])
         self.generalised = bool(np.std(values[best]) < INDEX.generalised * np.std(start_values))
