@@ -30,7 +30,8 @@ class RowLearner:
         self.context, self.diagnosis, self.order = context, diagnosis, order
         self.data = IndexRows(context.theta0, context.free())
         self.several_scores = False  # whether the components turned out to have another form
-        self._typical_norm = 0.0
+        self._norms = np.empty(0)  # of the gradients at the start, without the l2 term
+        self._often_weak = False  # whether many components are stationary at the start
         self._elsewhere = list[tuple[Indices, Array, Array]]()  # positions learnt at another point, it, values there
 
     def learn(self, m: int) -> Generator[Probes, Answers, bool]:
@@ -43,8 +44,8 @@ class RowLearner:
         if context.left < components.size * (C.size * (1 + self.diagnosis.central) + 2) + m:
             return False
         base = yield from context.starts(components)
-        if self._elsewhere:  # some components were stationary at the start: others may be
-            rows, kappa, slope = yield from self._rows_elsewhere(np.arange(known, m), base)
+        if self._often_weak:
+            rows, kappa, slope = yield from self._rows_elsewhere(np.arange(known, m))
             data.append(rows, base, slope, kappa)
             return True
         gradients, h = yield from self._gradients(C, components, base)
@@ -61,10 +62,14 @@ class RowLearner:
         rows = self._unbiased(rows, kappa, h)
         slope = np.ones(components.size)
         lengths = norms(rows)
-        self._typical_norm = self._typical_norm or float(np.median(lengths))
-        weak = np.flatnonzero(lengths < ROWS.weak * self._typical_norm)
+        self._norms = np.concatenate([self._norms, lengths])
+        row_noise = self.diagnosis.noise / self.diagnosis.mu * np.sqrt(C.size)
+        weak = np.flatnonzero(
+            lengths < max(ROWS.weak * float(np.median(self._norms)), ROWS.weak_deviations * row_noise)
+        )
         if weak.size and context.left > weak.size * (C.size + 1) + m:
-            rows[weak], kappa[weak], slope[weak] = yield from self._rows_elsewhere(known + weak, base[weak])
+            self._often_weak = weak.size > ROWS.often_weak * components.size
+            rows[weak], kappa[weak], slope[weak] = yield from self._rows_elsewhere(known + weak)
         data.append(rows, base, slope, kappa)
         return True
 
@@ -207,28 +212,40 @@ class RowLearner:
 
     def _start_curvatures(self, rows: Array, components: Indices, base: Array) -> Generator[Probes, Answers, Array]:
         """Return l_i'' at the start in the unit in which l_i' = 1: from a common minimum, or one value along each row."""
-        context, data = self.context, self.data
+        data = self.data
         shared = None if self.diagnosis.random else common_minimum(data.f0, data.kappa, self.diagnosis.noise)
-        if shared is not None and (data.slope == 1).all() and float(base.min()) - shared > ROWS.weak * np.ptp(data.f0):
-            return np.asarray(0.5 / (base - shared))
+        if shared is None:
+            return (yield from self._measured_curvatures(rows, components, base, data.theta0))
+        minimum, error = shared
+        clear = base - minimum > error / ROWS.same_minimum
+        kappa = 0.5 / np.where(clear, base - minimum, 1.0)
+        rest = self._measured_curvatures(rows[~clear], components[~clear], base[~clear], data.theta0)
+        kappa[~clear] = yield from rest
+        return np.asarray(kappa)
+
+    def _measured_curvatures(
+        self, rows: Array, components: Indices, values: Array, point: Array
+    ) -> Generator[Probes, Answers, Array]:
+        """Measure l_i'' at a point where l_i' = 1 with one further value along each row."""
+        context, data = self.context, self.data
         move = data.full(rows / norms(rows)[:, None] * -self.diagnosis.curvature_step(context.d))
-        points = context.inside(context.theta0 + move)
-        values = yield from context.each(points, components)
-        z = np.einsum("rc,rc->r", (points - context.theta0)[:, data.C], rows)
+        points = context.inside(point + move)
+        changes = (yield from context.each(points, components)) - values
+        changes = changes - (data.l2_change(points) - data.l2_change(point))
+        z = np.einsum("rc,rc->r", (points - point)[:, data.C], rows)
         with np.errstate(all="ignore"):
-            kappa = 2 * (values - base - data.l2_change(points) - z) / np.maximum(z * z, TINY)
+            kappa = 2 * (changes - z) / np.maximum(z * z, TINY)
         return np.where(np.isfinite(kappa), kappa, 0.0)
 
     def _rows_at(
         self, point: Array, C: Indices, components: Indices, values: Array
     ) -> Generator[Probes, Answers, Array]:
         """Measure the gradients of l_i(v_i . theta) at a point on C."""
-        slopes, _ = yield from self.context.slopes(point, C, self.diagnosis.mu, components, values)
+        central = self.diagnosis.central
+        slopes, _ = yield from self.context.slopes(point, C, self.diagnosis.mu, components, values, central=central)
         return np.asarray(slopes - self.data.lam * (point - self.data.centre)[C])
 
-    def _rows_elsewhere(
-        self, positions: Indices, base: Array
-    ) -> Generator[Probes, Answers, tuple[Array, Array, Array]]:
+    def _rows_elsewhere(self, positions: Indices) -> Generator[Probes, Answers, tuple[Array, Array, Array]]:
         """Learn the rows of components that are stationary at the start from a random point nearby.
 
         Returns the rows, and l_i'' and l_i' at the start.
@@ -245,10 +262,8 @@ class RowLearner:
         values = (yield from context.values([point], components))[0]
         self._elsewhere.append((positions, point, values))
         rows = yield from self._rows_at(point, C, components, values)
-        z = rows @ (point - context.theta0)[C]
-        change = values - base - data.l2_change(point)
-        kappa = np.where(z != 0, 2 * (z - change) / np.where(z != 0, z * z, 1.0), 0.0)
-        return rows, kappa, 1.0 - kappa * z
+        kappa = yield from self._measured_curvatures(rows, components, values, point)
+        return rows, kappa, 1.0 - kappa * (rows @ (point - context.theta0)[C])
 
     def prediction_error(self, theta: Array) -> Generator[Probes, Answers, float]:
         """Measure how well the model predicts slopes along a random direction at theta: the test of its form."""

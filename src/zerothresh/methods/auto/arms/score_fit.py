@@ -52,10 +52,31 @@ class ScoreFit:
         yield from self._fit_curves(k)
 
     def accept(self, theta: Array, values: Array) -> None:
-        """Move to theta; it becomes the iterate of the run only if the values of all components are known."""
+        """Move to theta; it becomes the iterate of the run if all values are known and none better is."""
         self.theta, self.values = theta, values
-        if values.size == self.context.n:
+        if values.size == self.context.n and self._improves():
             self.context.move(theta, float(values.mean()))
+
+    def _improves(self) -> bool:
+        """Whether theta, with all values known, is at least as good as the iterate of the run.
+
+        If F is not known there, the model predicts it.
+        """
+        context, mean = self.context, float(self.values.mean())
+        if context.theta is self.theta:
+            return True
+        if context.fun is not None:
+            return mean < context.fun
+        if context.theta is context.theta0:
+            return mean < float(self.data.f0.mean())
+        return mean <= self._predicted_mean(context.theta)
+
+    def _predicted_mean(self, theta: Array) -> float:
+        """Return the mean of the modelled components at theta."""
+        data = self.data
+        if self.quadratic or not len(self.curves):
+            return float(data.quadratic_values(theta).mean())
+        return float(self._splines().at(data.scores(theta))[0].mean() + data.l2_change(theta))
 
     def complete_values(self, m: int) -> Asks:
         """Ask for the values at theta that are missing among the first m components."""
@@ -89,8 +110,8 @@ class ScoreFit:
         data, noise = self.data, self.diagnosis.noise
         z = data.scores(theta)
         row_noise = noise / self.diagnosis.mu * float(np.linalg.norm((theta - self.context.theta0)[data.C]))
-        along = norms(data.V) * self.diagnosis.curvature_step(self.context.d)
-        curvature_noise = 2 * noise * np.square(z / along)
+        step = self.diagnosis.curvature_step(self.context.d)  # of the second differences, which need the slope as well
+        curvature_noise = 2 * noise * (1 + step / self.diagnosis.mu) * np.square(z / (norms(data.V) * step))
         slope = data.slope + data.kappa * z
         return np.asarray(np.sqrt(square_sum(noise, slope * row_noise, curvature_noise)))
 
@@ -112,6 +133,8 @@ class ScoreFit:
         """
         context, m = self.context, len(self.data)
         final = m == context.n
+        if self.values.size == context.n and np.allclose(trial, self.theta, rtol=CURVES.same_point, atol=0.0):
+            return
         self.theta, self.values = trial, np.empty(0)
         if self.confirmed and not final:
             return
@@ -124,14 +147,15 @@ class ScoreFit:
         if not self.quadratic or not final:
             self.confirmed = self.quadratic
             return
-        before = context.theta, context.fun
-        context.move(trial)
+        ahead, start = context.theta is context.theta0, float(self.data.f0.mean())
+        if ahead:
+            context.move(trial, fall=fall)
         yield from self.complete_values(m)
         self.quadratic = self.confirmed = self.agrees(trial, self.values, INDEX.quadratic_tolerance)
-        if float(self.values.mean()) < float(self.data.f0.mean()):
-            self.accept(trial, self.values)
+        if ahead and not float(self.values.mean()) < start:
+            context.move(context.theta0, start)
         else:
-            context.move(*before)
+            self.accept(trial, self.values)
 
     # Components that are not quadratic: each l_i is a curve through the values seen so far.
 
@@ -142,7 +166,7 @@ class ScoreFit:
         yield from self._sample_curves()
         everything = m == context.n
         if everything:
-            self.accept(self.theta, self.values) if self.improves() else None
+            self.accept(self.theta, self.values)
         final = everything and data.C.size == context.free().size
         share = CURVES.negligible if final else CURVES.negligible_dropped if everything else CURVES.negligible_part
         noise_margin = CURVES.margin_deviations * self.diagnosis.noise / math.sqrt(m)
@@ -175,13 +199,6 @@ class ScoreFit:
                 self.accept(trial, trial_values)
                 if decrease < share * (start - mean + decrease) + noise_margin:
                     return
-
-    def improves(self) -> bool:
-        """Whether theta, with all values known, is better than the iterate of the run as far as that is known."""
-        fun = self.context.fun
-        if fun is None:
-            return self.theta is self.context.theta or float(self.values.mean()) < float(self.data.f0.mean())
-        return float(self.values.mean()) < fun
 
     def _splines(self) -> Splines:
         """Return the curves around theta."""
