@@ -153,6 +153,10 @@ class DescentSettings:
     longest_step: float = 1e5  # of the way from the start, or of the natural length
     longest_way: float = 1e20  # of the natural length: beyond it arithmetic overflows
     gauss_newton_values: int = 3  # values per component that must be left for a Gauss-Newton model
+    least_alignment: float = (
+        0.1  # cosine of a move and its gradient: bounds may have bent the move
+    )
+    clear_bend: float = 4.0  # standard deviations of a value above which a second difference is a curvature
     gauss_newton_ridge: float = 1e-3  # of its mean curvature: components may have further scores
 
     # Quasi-Newton steps on a support.
@@ -209,9 +213,7 @@ class SupportSearchSettings:
     least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
     model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls
     model_trials: int = 5  # of its supports that are tried
-    hessian_share: float = (
-        0.5  # of the calls left that all second derivatives may cost: the rest tries them out
-    )
+    hessian_share: float = 0.5  # of the calls left that all second derivatives may cost: the rest tries them out
     most_drawn: int = 500  # exchanges that are drawn until one has not been tried
     restart_gradients: int = 3  # gradients that the budget must cover before a restart
     partial_every: int = 2  # every second restart begins with a part of the best support, the others at random
