@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,17 @@ from zerothresh.methods.auto.settings import DESCENT, TINY
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
+
+
+class Standing(NamedTuple):
+    """What a position knows about its point, to come back to."""
+
+    theta: Array
+    values: Array
+    g: Array
+    g_theta: Array
+    component_gradients: Array
+    total_decrease: float
 
 
 class Position:
@@ -87,6 +99,14 @@ class Position:
     def go(self, theta: Array, values: Array) -> None:
         """Stand at another point without telling the run: it is a trial, or a new start."""
         self.theta, self.values = theta, values
+
+    def standing(self) -> Standing:
+        """Return what is known about the point, for `return_to`."""
+        return Standing(self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease)
+
+    def return_to(self, place: Standing) -> None:
+        """Go back to a point with all that was known about it."""
+        self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease = place
 
     def accept(self, theta: Array, values: Array) -> None:
         """Move to theta; it becomes the iterate of the run if all components are in use and F is better."""

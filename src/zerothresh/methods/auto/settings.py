@@ -153,9 +153,7 @@ class DescentSettings:
     longest_step: float = 1e5  # of the way from the start, or of the natural length
     longest_way: float = 1e20  # of the natural length: beyond it arithmetic overflows
     gauss_newton_values: int = 3  # values per component that must be left for a Gauss-Newton model
-    least_alignment: float = (
-        0.1  # cosine of a move and its gradient: bounds may have bent the move
-    )
+    least_alignment: float = 0.3  # cosine of a move and its gradient: bounds may have bent the move
     clear_bend: float = 4.0  # standard deviations of a value above which a second difference is a curvature
     gauss_newton_ridge: float = 1e-3  # of its mean curvature: components may have further scores
 
@@ -209,6 +207,8 @@ class SupportSearchSettings:
     """How other supports are searched once a descent has ended."""
 
     temperature: float = 0.7  # of the Gumbel noise on the scores: .4 to 1.0 did equally well in studies/few_calls
+    component_share: float = 0.25  # of the components from which second derivatives are measured
+    least_components: int = 2  # times k of them at least
     least_room: float = 0.1  # of a step: if a bound leaves less, the step is made to the other side
     least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
     model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls

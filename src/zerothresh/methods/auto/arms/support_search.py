@@ -162,9 +162,8 @@ class SupportSearch:
             yield from self._exchange() if self.exchanges_left else self._beyond_the_budget()
             return
         self.restarts += 1
-        theta, values, decrease, gradient = at.theta, at.values, at.total_decrease, (at.g, at.g_theta)
-        C, stages = at.C, [at.C]
-        if theta.any() and self.restarts % SUPPORT_SEARCH.partial_every == 0:
+        best, F, C, stages = at.standing(), at.F, at.C, [at.C]
+        if best.theta.any() and self.restarts % SUPPORT_SEARCH.partial_every == 0:
             start, dropped = partial_support(at)
             stages = [np.setdiff1d(C, dropped), C]  # at first without the coordinates that were dropped
             start_values = yield from at.values_at(start)
@@ -179,14 +178,13 @@ class SupportSearch:
             yield from descent.descend(exchanging=False)
         at.reporting = True
         descent.tried.add(_support(at.theta))
-        if float(values.mean()) - at.negligible > at.F:
-            at.total_decrease = max(decrease, decrease + float(values.mean()) - at.F)
+        if F - at.negligible > at.F:
+            at.total_decrease = best.total_decrease + F - at.F
             at.report()
             yield from descent.descend()
             return
-        at.go(theta, values)
-        at.total_decrease, (at.g, at.g_theta) = decrease, gradient
-        descent.local_minimum = theta
+        at.return_to(best)
+        descent.local_minimum = best.theta
         at.report()
 
     def _random_start(self) -> Generator[Probes, Answers, tuple[Array, Array]]:
