@@ -14,7 +14,6 @@ from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
 
-_STOCHASTIC_CALLS = 40  # per coordinate: a smaller budget does not pay for the stages of stochastic descent
 _MIN_GRADIENTS = 3  # a budget below this many gradients of one component is too small for coordinate differences
 
 
@@ -48,9 +47,8 @@ class Auto(Program):
             )
             context.remark("niht: " + (yield from sampled_gradient_niht(context, diagnosis)))
             return
-        strong_noise = diagnosis.strong_noise
-        if strong_noise and context.left > _STOCHASTIC_CALLS * context.free().size:
-            context.remark("stochastic descent: " + (yield from StochasticDescent(context, diagnosis).search()))
+        if StochasticDescent().fits(context, diagnosis):
+            context.remark("stochastic descent: " + (yield from StochasticDescent().search(context, diagnosis)).reason)
         index_model = None
         if context.n > 2 and not (diagnosis.rough or diagnosis.kink) and affordable(context):
             index_model = SingleIndexModel(context, diagnosis)
