@@ -204,15 +204,28 @@ class Position:
         return g
 
     def _start_model(self, g: Array) -> Array:
-        """Start the quasi-Newton model; if there are very many coordinates, only the steepest ones are modelled."""
-        context, C, most = self.context, self.C, DESCENT.most_modelled
-        if C.size > most:
-            forced = np.isin(C, context.constraint.include) | (self.theta[C] != 0) | (context.theta0[C] != 0)
-            keep = np.sort(np.argsort(-np.where(forced, np.inf, np.abs(g)), kind="stable")[:most])
-            context.remark(f"Of {C.size} coordinates, only the {most} with the steepest slopes are searched.")
-            self.C, self.component_gradients, g = C[keep], self.component_gradients[:, keep], g[keep]
-        self.model = QuasiNewton(self.C)
+        """Start the quasi-Newton model; if there are very many coordinates, only the steepest ones are searched."""
+        if self.C.size > DESCENT.most_modelled:
+            forced = np.isin(self.C, self.context.constraint.include)
+            forced |= (self.theta[self.C] != 0) | (self.context.theta0[self.C] != 0)
+            steep = np.argsort(-np.where(forced, np.inf, np.abs(g)), kind="stable")[: DESCENT.most_modelled]
+            keep = np.sort(steep)
+            self.context.remark(f"Of {self.C.size} coordinates, the {keep.size} with the steepest slopes are searched.")
+            self.C, self.component_gradients, g = self.C[keep], self.component_gradients[:, keep], g[keep]
+        self.model = self.model.onto(self.C)
         return g
+
+    @property
+    def screened(self) -> bool:
+        """Whether some of the free coordinates are not searched."""
+        return self.C.size < self.context.free().size
+
+    def reopen(self) -> Asks:
+        """Measure the slopes of all free coordinates here, and search the steepest ones from now on."""
+        self.C = self.context.free()
+        rows = yield from self._rows(self.C)
+        self.component_gradients = rows
+        self.g, self.g_theta = self._start_model(np.asarray(rows.mean(axis=0))), self.theta
 
     def _update_noise(self) -> Asks:
         """Measure the noise at theta, which may differ from the noise at the start."""
