@@ -450,6 +450,8 @@ class DescentSettings:
     longest_step: float = 1e5  # of the way from the start, or of the natural length
     longest_way: float = 1e20  # of the natural length: beyond it arithmetic overflows
     gauss_newton_values: int = 3  # values per component that must be left for a Gauss-Newton model
+    least_alignment: float = 0.3  # cosine of a move and its gradient: bounds may have bent the move
+    clear_bend: float = 4.0  # standard deviations of a value above which a second difference is a curvature
     gauss_newton_ridge: float = 1e-3  # of its mean curvature: components may have further scores
 
     # Quasi-Newton steps on a support.
@@ -489,6 +491,56 @@ class DescentSettings:
 
 
 DESCENT = DescentSettings()
+
+
+@dataclass(frozen=True)
+class StochasticSettings:
+    """How stages of stochastic gradient steps are made where noise hides single steps."""
+
+    calls_per_coordinate: int = 40  # a smaller budget does not pay for the stages
+    comparison_calls: int = 48  # F is the mean of at least this many calls when points are compared
+    first_steps: int = 12  # of a stage
+    more_steps: float = 1.2  # factor of the steps after a stage that failed
+    batch: int = 4  # components per gradient
+    calibration_batch: int = 8  # the same while lengths are calibrated
+    calibration_lengths: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # in natural lengths
+    calibration_factors: tuple[float, ...] = (0.5, 2.0)  # moves in units of the difference step
+    finalists: int = 4  # that are compared once more, with this many times the calls
+    safety: float = 0.6  # the learning rate is this share of the one that lowered F most
+    slower: float = 2.0  # divisor of the learning rate after a stage that failed
+    shorten: float = 1.7  # divisor of the difference step
+    shortest_step: float = 0.5  # of the way from the start, below which difference steps are not shortened
+    start_again: int = 3  # every third failure: begin at the start again, with as many times the first steps
+    most_failures: int = 12  # unsuccessful stages (less the successful ones) after which the search ends
+    most_doublings: int = 5  # of the calls of a comparison, one per failure
+    surface_values: int = 20  # values of F that must be left for a response surface
+    surface_share: float = 0.4  # of the calls made so far: what a surface may cost
+    noise_repeats: int = 8  # values from which the noise of F is estimated
+
+
+STOCHASTIC = StochasticSettings()
+
+
+@dataclass(frozen=True)
+class SurfaceSettings:
+    """How a quadratic is fitted to noisy values around a point."""
+
+    largest_radius: float = 4.0  # times the larger of the first radius and the way from the start
+    prior_spread: float = 0.5  # the prior curvature may be wrong by half of its mean
+    short_share: float = 0.25  # of the sampled moves is half as long, which shows whether F is quadratic
+    near: float = 2.0  # values up to this many radii away are fitted
+    least_curvature: float = 0.1  # times the prior's mean curvature: the fitted Hessian is kept positive definite
+    longest_step: float = 1.5  # in radii: the minimiser is trusted only about as far as values have been seen
+    shrink: float = 1.3  # factors of the radius; it shrinks faster than it grows, because a cubic term misleads
+    grow: float = 1.15
+    cubic_significance: float = 1.7  # standard deviations of chi squared above which a cubic term counts as seen
+    frame_share: int = 8  # values per coordinate after which two frames are sampled at once, and so on
+    least_noise: float = 1e-9  # of the range of the values: regression needs some
+    ridge: float = 1e-12  # on scaled coefficients: keeps the regression solvable
+    worst_condition: float = 1e10  # of the cubic terms: beyond it they cannot be told apart
+
+
+SURFACE = SurfaceSettings()
 
 
 # --- Corner swaps and long steps: finite bounds, flat starts --------------------------------------------------------
@@ -563,6 +615,8 @@ class SupportSearchSettings:
     """How other supports are searched once a descent has ended."""
 
     temperature: float = 0.7  # of the Gumbel noise on the scores: .4 to 1.0 did equally well in studies/few_calls
+    component_share: float = 0.25  # of the components from which second derivatives are measured
+    least_components: int = 2  # times k of them at least
     least_room: float = 0.1  # of a step: if a bound leaves less, the step is made to the other side
     least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
     model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls

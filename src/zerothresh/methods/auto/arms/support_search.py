@@ -22,7 +22,7 @@ from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swa
 from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
 from zerothresh.methods.auto.moves.restarts import partial_support, places, random_points, typical_size
 from zerothresh.methods.auto.oracle import ExactOracle
-from zerothresh.methods.auto.settings import SUPPORT_SEARCH, TINY
+from zerothresh.methods.auto.settings import DESCENT, SUPPORT_SEARCH, TINY
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -58,6 +58,7 @@ class SupportSearch:
         yield from descent.resume_after_budget_increase()
         if self.supports <= 1:
             return Ended("There is only one support, and no step lowers F on it.")
+        yield from self._reopen()
         exchange = self._swap if at.oracle.diagnosis.rough else self._exchange
         spent = {exchange: 0, self._restart: 0}  # calls by kind of move
         descent.tried.add(_support(at.theta))
@@ -73,6 +74,18 @@ class SupportSearch:
             if at.F < F:
                 self.gains, self.exchanges_left = self.gains + 1, self.context.constraint.groups is None
         return Ended(f"All {self.supports} supports were tried.", certified=not at.oracle.diagnosis.random)
+
+    def _reopen(self) -> Asks:
+        """Where only the steepest coordinates were searched: look at all of them again, as long as that pays."""
+        at, gained = self.at, True
+        while at.screened and gained:
+            if at.calls_available < DESCENT.min_gradients * at.oracle.gradient_cost(self.context.free().size):
+                return
+            F = at.F
+            yield from at.reopen()
+            self.descent.local_minimum = None
+            yield from self.descent.descend()
+            gained = F - at.negligible > at.F
 
     def _beyond_the_budget(self) -> Asks:
         """Ask for the next gradient although the budget does not cover it: a larger budget continues the run here."""
@@ -162,9 +175,8 @@ class SupportSearch:
             yield from self._exchange() if self.exchanges_left else self._beyond_the_budget()
             return
         self.restarts += 1
-        theta, values, decrease, gradient = at.theta, at.values, at.total_decrease, (at.g, at.g_theta)
-        C, stages = at.C, [at.C]
-        if theta.any() and self.restarts % SUPPORT_SEARCH.partial_every == 0:
+        best, F, C, stages = at.standing(), at.F, at.C, [at.C]
+        if best.theta.any() and self.restarts % SUPPORT_SEARCH.partial_every == 0:
             start, dropped = partial_support(at)
             stages = [np.setdiff1d(C, dropped), C]  # at first without the coordinates that were dropped
             start_values = yield from at.values_at(start)
@@ -179,14 +191,13 @@ class SupportSearch:
             yield from descent.descend(exchanging=False)
         at.reporting = True
         descent.tried.add(_support(at.theta))
-        if float(values.mean()) - at.negligible > at.F:
-            at.total_decrease = max(decrease, decrease + float(values.mean()) - at.F)
+        if F - at.negligible > at.F:
+            at.total_decrease = best.total_decrease + F - at.F
             at.report()
             yield from descent.descend()
             return
-        at.go(theta, values)
-        at.total_decrease, (at.g, at.g_theta) = decrease, gradient
-        descent.local_minimum = theta
+        at.return_to(best)
+        descent.local_minimum = best.theta
         at.report()
 
     def _random_start(self) -> Generator[Probes, Answers, tuple[Array, Array]]:
