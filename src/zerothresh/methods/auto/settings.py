@@ -93,6 +93,7 @@ class GlobalSearchSettings:
     global_candidates: int = 600  # points of the cube at which the expected improvement is computed
     near_candidates: int = 100  # and points around the best one, for each of these distances in lengths:
     distances: tuple[float, ...] = (0.02, 0.05, 0.1, 0.3)
+    line_points: int = 24  # candidates on the line through the best point along each coordinate
     moved_share: float = 0.4  # of the coordinates that a point nearby changes, but two at least
     refinements: int = 6  # rounds that refine the best candidates
     refined: int = 3  # candidates that are refined
@@ -110,6 +111,7 @@ class GlobalSearchSettings:
     least_width: float = 0.02
     basin: float = 0.6  # lengths around a bottom within which values are left out of later models
     first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
+    near_radius: float = 0.05  # the same for descents from near the best point, and how far from it they begin
     last_radius: float = 1e-3  # where it ends
     growing: float = 0.7  # actual over predicted fall above which the radius doubles
     failing: float = 0.1  # and below which it is halved
