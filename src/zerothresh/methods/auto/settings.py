@@ -36,7 +36,7 @@ class ActiveSubsetSettings:
     alone_halvings: int = 2  # halvings that did not divide a group, after which it probably has one coordinate
     most_joint: int = 3  # groups that one call halves at most: the 2^m hybrids of four cost more than they save
     joint_choice: int = 7  # of the largest groups the batches are chosen, so that choosing costs nothing
-    clearer: float = 4.0  # how much nearer than the second one a known value must be, if weak coordinates blur it
+    joint_misses: int = 3  # such calls without a known value after which groups are halved one by one
     confirmations: int = 2  # further pairs of values for a coordinate found under random noise
     quiet_pairs: int = 2  # pairs without a difference after which the screen leaves the rest to later tests
     plateau_pairs: int = 64  # the same while nothing has been found: 2 % of the box not flat are found in 3 of 4 runs

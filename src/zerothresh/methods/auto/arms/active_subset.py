@@ -130,7 +130,7 @@ class _SubsetSearch:
         while True:
             yield from descents.next()
             yield from self._screen_again()
-            if len(self.screen.active) > known or (search.p < known and min(descents.made.values()) > 0):
+            if len(self.screen.active) > known or (search.p < known and min(descents.values.values()) > 0):
                 return
 
     def _check_zeros(self, search: CubeSearch) -> Generator[Probes, Answers, bool]:

@@ -21,29 +21,32 @@ class Descents:
 
     The process needs few values where F is smooth on the scale of the cube; a quadratic model sees through ripples,
     and from near the best point it finds the bottom of a funnel of many basins. A kind that has just found something
-    better goes on.
+    better goes on; otherwise the one that has had the fewest values is next.
     """
 
     def __init__(self, search: CubeSearch) -> None:
         self.search = search
-        self.made = dict.fromkeys(KINDS, 0)
-        self.turn = 0
+        self.values = dict.fromkeys(KINDS, 0)  # that each kind has had
+        self.kind = KINDS[0]
 
     def next(self) -> Generator[Probes, Answers, None]:
         """Make one descent."""
-        search, kind = self.search, KINDS[self.turn]
-        before, fall = (search.y.min(), search.fall) if search.y.size else (np.inf, 0.0)
+        search, kind, begin = self.search, self.kind, self.search.y.size
+        first = self.values[kind] == 0
+        before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
         if kind == "process":
-            yield from descend_by_process(search, everywhere=self.made[kind] == 0)
+            yield from descend_by_process(search, everywhere=first)
         elif kind == "far":
             outside = search.outside_basins()
-            anew = self.made[kind] > 0 or not outside.size
-            start = search.context.rng.uniform(search.p) if anew else search.Z[outside[np.argmin(search.y[outside])]]
+            known = first and outside.size > 0
+            start = search.Z[outside[np.argmin(search.y[outside])]] if known else search.context.rng.uniform(search.p)
             yield from descend_by_quadratic(search, start=start, radius=SET.first_radius)
         else:
             moves = SET.near_radius * (2.0 * search.context.rng.uniform(search.p) - 1.0)
             start = np.clip(search.Z[int(np.argmin(search.y))] + moves, 0.0, 1.0)
             yield from descend_by_quadratic(search, start=start, radius=SET.near_radius)
-        self.made[kind] += 1
-        if self.made[kind] == 1 or not search.y.min() < before - SET.gain * fall:
-            self.turn = (self.turn + 1) % len(KINDS)
+        self.values[kind] += search.y.size - begin
+        if kind == "far" and first:
+            self.values["near"] = self.values["far"]  # as if it had begun together with the others
+        if first or not search.y.min() < before - SET.gain * fall:
+            self.kind = min(KINDS, key=self.values.__getitem__)
