@@ -37,6 +37,7 @@ class ActiveSubsetSettings:
     most_joint: int = 3  # groups that one call halves at most: the 2^m hybrids of four cost more than they save
     joint_choice: int = 7  # of the largest groups the batches are chosen, so that choosing costs nothing
     joint_misses: int = 3  # such calls without a known value after which groups are halved one by one
+    beyond_doubt: float = 2.0  # times the visible difference: more than that needs no further values
     confirmations: int = 2  # further pairs of values for a coordinate found under random noise
     quiet_pairs: int = 2  # pairs without a difference after which the screen leaves the rest to later tests
     plateau_pairs: int = 64  # the same while nothing has been found: 2 % of the box not flat are found in 3 of 4 runs
@@ -118,6 +119,8 @@ class GlobalSearchSettings:
     largest_radius: float = 0.5  # half of the cube
     misfit: float = 0.1  # of the spread of the values that a model goes near: 0, .03, .1, .3 need on Ackley6 209, 115,
     # 107, 114 calls, and on Rosenbrock4 146, 132, 125, 245
+    hope: float = 10.0  # falls as large as the model predicts, after which a descent must have passed the best point
+    small_radius: float = 0.05  # from which on descents without hope end
     far: float = 2.0  # radii from which a point of the model is replaced when a step fails (Powell)
     shortest_step: float = 0.1  # radii: a shorter step asks for a smaller region instead of a value
     long_step: float = 0.9  # radii: only a step this long shows that the region is too small

@@ -243,6 +243,8 @@ class Bisection:
         """Ask again for the effect of each single coordinate, and drop those that were noise."""
         for name in [name for name, group in self.groups.items() if group.members.size == 1 and not group.weak]:
             without = self._before(name)
+            if self._effect(name) > SET.beyond_doubt:
+                continue
             sets = [self._members(without), self._members(without | {name})]
             if self.context.left < 2 * SET.confirmations * self.components.size:
                 return
@@ -255,15 +257,19 @@ class Bisection:
         del self.groups[name]
         self.known = {key - {name}: value for key, value in self.known.items()}
 
+    def _effect(self, name: int) -> float:
+        """Return how much a group changes F on the path from a to b, in units of what can be seen."""
+        before = self._before(name)
+        on, off = self.known.get(before | {name}), self.known.get(before)
+        return 0.0 if on is None or off is None else self.comparison.distance(on[0], off[0], 0.0)
+
     def _found(self) -> dict[int, float]:
-        out = {}
-        for name, group in self.groups.items():
-            if group.members.size == 1 and not group.weak:
-                before = self._before(name)
-                pair = [self.known.get(before | {name}), self.known.get(before)]
-                effect = 0.0 if None in pair else self.comparison.distance(pair[0][0], pair[1][0], 0.0)  # type: ignore[index]
-                out[int(group.members[0])] = effect
-        return out
+        """Return the single coordinates, and their effects."""
+        return {
+            int(group.members[0]): self._effect(name)
+            for name, group in self.groups.items()
+            if group.members.size == 1 and not group.weak
+        }
 
 
 def _subsets(names: list[int]) -> list[Chosen]:

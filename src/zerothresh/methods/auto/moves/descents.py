@@ -48,5 +48,8 @@ class Descents:
         self.values[kind] += search.y.size - begin
         if kind == "far" and first:
             self.values["near"] = self.values["far"]  # as if it had begun together with the others
-        if first or not search.y.min() < before - SET.gain * fall:
+        better = search.y.min() < before - SET.gain * fall
+        if better and kind == "far":
+            self.kind = "near"
+        elif first or not better:
             self.kind = min(KINDS, key=self.values.__getitem__)

@@ -89,6 +89,9 @@ class QuadraticDescent:
         starts = np.concatenate([np.zeros((1, p)), -np.sign(g)[None], corners])
         step, change = minimise_in_box(g, self.H, low, high, starts)
         length = float(np.abs(step).max())
+        if radius <= SET.small_radius and search.y[self.centre] + SET.hope * change > search.y.min():
+            self.idle = SET.later_patience
+            return
         if -change < SET.gain * search.fall * radius or length < SET.shortest_step:
             self.idle += 1
             yield from self._improve_geometry()
