@@ -111,7 +111,8 @@ class ActiveSubsetSettings:
     alone_halvings: int = 2  # halvings that did not divide a group, after which it probably has one coordinate
     most_joint: int = 3  # groups that one call halves at most: the 2^m hybrids of four cost more than they save
     joint_choice: int = 7  # of the largest groups the batches are chosen, so that choosing costs nothing
-    clearer: float = 4.0  # how much nearer than the second one a known value must be, if weak coordinates blur it
+    joint_misses: int = 3  # such calls without a known value after which groups are halved one by one
+    beyond_doubt: float = 2.0  # times the visible difference: more than that needs no further values
     confirmations: int = 2  # further pairs of values for a coordinate found under random noise
     quiet_pairs: int = 2  # pairs without a difference after which the screen leaves the rest to later tests
     plateau_pairs: int = 64  # the same while nothing has been found: 2 % of the box not flat are found in 3 of 4 runs
@@ -168,6 +169,7 @@ class GlobalSearchSettings:
     global_candidates: int = 600  # points of the cube at which the expected improvement is computed
     near_candidates: int = 100  # and points around the best one, for each of these distances in lengths:
     distances: tuple[float, ...] = (0.02, 0.05, 0.1, 0.3)
+    line_points: int = 24  # candidates on the line through the best point along each coordinate
     moved_share: float = 0.4  # of the coordinates that a point nearby changes, but two at least
     refinements: int = 6  # rounds that refine the best candidates
     refined: int = 3  # candidates that are refined
@@ -185,12 +187,15 @@ class GlobalSearchSettings:
     least_width: float = 0.02
     basin: float = 0.6  # lengths around a bottom within which values are left out of later models
     first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
+    near_radius: float = 0.05  # the same for descents from near the best point, and how far from it they begin
     last_radius: float = 1e-3  # where it ends
     growing: float = 0.7  # actual over predicted fall above which the radius doubles
     failing: float = 0.1  # and below which it is halved
     largest_radius: float = 0.5  # half of the cube
     misfit: float = 0.1  # of the spread of the values that a model goes near: 0, .03, .1, .3 need on Ackley6 209, 115,
     # 107, 114 calls, and on Rosenbrock4 146, 132, 125, 245
+    hope: float = 10.0  # falls as large as the model predicts, after which a descent must have passed the best point
+    small_radius: float = 0.05  # from which on descents without hope end
     far: float = 2.0  # radii from which a point of the model is replaced when a step fails (Powell)
     shortest_step: float = 0.1  # radii: a shorter step asks for a smaller region instead of a value
     long_step: float = 0.9  # radii: only a step this long shows that the region is too small

@@ -15,8 +15,7 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.active_screen import ActiveScreen, most_active
 from zerothresh.methods.auto.moves.bisection import TooManyActive
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
-from zerothresh.methods.auto.moves.process_descent import descend_by_process
-from zerothresh.methods.auto.moves.quadratic_descent import descend_by_quadratic
+from zerothresh.methods.auto.moves.descents import Descents
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -134,17 +133,12 @@ class _SubsetSearch:
             found = yield from self._check_zeros(search)
             if found:
                 return
-        turn = 0
+        descents = Descents(search)
         while True:
-            yield from descend_by_process(search, everywhere=turn == 0)
+            yield from descents.next()
             yield from self._screen_again()
-            if len(self.screen.active) > known:
+            if len(self.screen.active) > known or (search.p < known and min(descents.values.values()) > 0):
                 return
-            yield from descend_by_quadratic(search, anew=turn > 0)
-            yield from self._screen_again()
-            if len(self.screen.active) > known or (turn > 0 and search.p < known):
-                return
-            turn += 1
 
     def _check_zeros(self, search: CubeSearch) -> Generator[Probes, Answers, bool]:
         """Set the coordinates of the best hybrid to 0 that seem not to matter; if F changes, some of them do."""

@@ -144,9 +144,10 @@ class ActiveScreen:
     ) -> Generator[Probes, Answers, bool]:
         """Look for the unknown coordinates that make two points differ in F; return whether one was found."""
         count = 1
-        if self.comparison.distance(at_a, at_b, share) <= 1:
+        distance = self.comparison.distance(at_a, at_b, share)
+        if distance <= 1:
             return False
-        if self.random:  # the difference may be noise: ask again
+        if self.random and distance <= SET.beyond_doubt:  # the difference may be noise: ask again
             again = yield from self.values([a, b])
             at_a, at_b, count = 0.5 * (at_a + again[0]), 0.5 * (at_b + again[1]), 2
             if self.comparison.distance(at_a, at_b, share, count) <= 1:
