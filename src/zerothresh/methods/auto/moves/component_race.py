@@ -132,6 +132,13 @@ class ComponentRace:
         self.theta = point
         self.values = self.values + changes
 
+    def jump(self, point: Array) -> Generator[Probes, Answers, None]:
+        """Make a point the iterate, whatever F is there."""
+        values = yield from self.context.values([point], self.active)
+        self.spent += self.used
+        self.theta = point
+        self.values[self.active] = values[0]
+
     def floor(self) -> float:
         """The fall that a candidate needs: none without noise, so that an iterate may wander over a plateau."""
         rounding = EPS * abs(float(self.values[self.active].mean()))
@@ -191,3 +198,21 @@ class BestIterate:
         if fall > self.fall:
             self.theta, self.fall = race.theta, fall
             self.context.move(self.theta, float(race.values.mean()) if race.complete else None)
+
+
+class Stall:
+    """Tells when a descent has stopped: as many calls without a fall as led to the last one, and not only a few."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.began = self.fell = context.used
+
+    def note(self, fall: float) -> None:
+        """Take in by how much the last move lowered F."""
+        if fall > 0:
+            self.fell = self.context.used
+
+    def reached(self, components: int) -> bool:
+        """Whether it is time to begin elsewhere; a value of F costs ``components`` calls."""
+        idle = self.context.used - self.fell
+        return idle > max(self.fell - self.began, COMPONENT_RACE.least_idle * components)

@@ -32,7 +32,8 @@ class LongMoves:
         self.kept = np.zeros(context.d, bool)
         self.kept[context.constraint.include] = True
         self.low, self.high = _reach(context, diagnosis)
-        self.gain = np.zeros((2, context.d))  # last known fall of F by a single step to the lower and upper target
+        self.targets = _targets(context, self.low, self.high)
+        self.gain = np.zeros((len(self.targets), context.d))  # last known fall of F by a single step to each target
         self.loss = np.full(context.d, -np.inf)  # last known rise of F if the coordinate is set to 0
         self.loss_measured = np.full(context.d, -1)  # the iterate at which it was measured
         self.steps = LONG_STEPS.first_step * (self.high - self.low)
@@ -61,13 +62,13 @@ class LongMoves:
         known = [replace(group, change=change) for group, change in zip(groups, changes, strict=True)]
         for group in known:
             if group.coordinates.size == 1:
-                self.gain[int(group.target is self.high), group.coordinates[0]] = -group.change
+                self.gain[group.aim, group.coordinates[0]] = -group.change
         return known
 
     def _best_step(self, pool: Indices) -> Generator[Probes, Answers, StepGroup | None]:
         """Find a single step that lowers F, or a group of them, by best-first bisection of a random partition."""
         order = pool[np.argsort(self.context.rng.uniform(pool.size), kind="stable")]
-        groups = split(order, self.race.theta, [self.low, self.high], LONG_STEPS.first_groups)
+        groups = split(order, self.race.theta, self.targets, LONG_STEPS.first_groups)
         if not groups:
             return None
         queue = GroupQueue((yield from self._measured(groups)))
@@ -169,8 +170,8 @@ class LongMoves:
             i, add = int(drops[place // places.size]), int(places[place % places.size])
             if (i, add) not in self.tried:
                 self.tried.add((i, add))
-                point, j = self.race.theta.copy(), add % self.context.d
-                point[i], point[j] = 0.0, (self.low if add < self.context.d else self.high)[j]
+                point, (aim, j) = self.race.theta.copy(), divmod(add, self.context.d)
+                point[i], point[j] = 0.0, self.targets[aim][j]
                 change = yield from self._try(point)
                 self.gain.ravel()[add] = self.loss[i] - change
                 return max(0.0, -change)
@@ -213,6 +214,30 @@ class LongMoves:
         return max(0.0, -change)
 
 
+    def kick(self, best: Array) -> Generator[Probes, Answers, None]:
+        """Go to the best point with some coordinates of its support replaced: one of them, or up to all."""
+        rng, context = self.context.rng, self.context
+        support = np.flatnonzero(best)
+        droppable = support[~self.kept[support]]
+        outside = self.free[best[self.free] == 0]
+        point = best.copy()
+        if droppable.size:
+            size = int(droppable.size ** float(rng.uniform()[0]))
+            point[droppable[rng.subset(droppable.size, size)]] = 0.0
+        room = context.k - int(np.count_nonzero((point != 0) | self.kept))
+        if outside.size and room:
+            new = outside[rng.subset(outside.size, min(room, outside.size))]
+            new = new[: max(1, support.size - np.count_nonzero(point))]
+            up = (rng.uniform(new.size) < 0.5) & (self.high[new] > 0) | (self.low[new] == 0)
+            point[new] = np.where(up, self.high[new], self.low[new])
+        yield from self.race.jump(point)
+        self.iterate += 1
+        self.tried.clear()
+        self.steps = LONG_STEPS.first_step * (self.high - self.low)
+        self.failures[:] = 0
+        self.spread = LONG_STEPS.first_step
+
+
 def _reach(context: Context, diagnosis: Diagnosis) -> tuple[Array, Array]:
     """Return how far coordinates may go down and up: their bounds, or a length where there are none."""
     length = max(diagnosis.length, float(np.abs(context.theta).max(initial=0.0)))
@@ -221,3 +246,11 @@ def _reach(context: Context, diagnosis: Diagnosis) -> tuple[Array, Array]:
         low = np.where(np.isfinite(context.box.low), context.box.low, low)
         high = np.where(np.isfinite(context.box.high), context.box.high, high)
     return low, high
+
+
+def _targets(context: Context, low: Array, high: Array) -> list[Array]:
+    """Return where steps lead: to the bounds; where there are none, several lengths are tried."""
+    box = context.box
+    bounded = box is not None and bool(np.isfinite(box.high - box.low).all())
+    shares = (1.0,) if bounded else LONG_STEPS.shares
+    return [share * end for share in shares for end in (low, high)]

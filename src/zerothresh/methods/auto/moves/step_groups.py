@@ -18,6 +18,7 @@ class StepGroup:
 
     coordinates: Indices
     target: Array  # (d,), the target of every coordinate
+    aim: int  # the number of that target
     change: float = 0.0  # of F
 
     def applied(self, theta: Array) -> Array:
@@ -53,7 +54,7 @@ class GroupQueue:
 def split(coordinates: Indices, theta: Array, targets: list[Array], parts: int) -> list[StepGroup]:
     """Return groups of about equal size of the coordinates that are not at a target; 0 is no target."""
     out = []
-    for target in targets:
+    for aim, target in enumerate(targets):
         movable = coordinates[(target[coordinates] != 0) & (target[coordinates] != theta[coordinates])]
-        out += [StepGroup(part, target) for part in np.array_split(movable, parts) if part.size]
+        out += [StepGroup(part, target, aim) for part in np.array_split(movable, parts) if part.size]
     return out
