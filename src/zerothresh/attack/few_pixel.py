@@ -38,15 +38,15 @@ class FewPixel(Program):
     .. math:: s = \max(1, \mathrm{share} \cdot k / (1 + r / 5))
 
     groups are swapped. Groups that seem dispensable go first: of three, the one whose removal raised the loss least in
-    the races so far. A round races a few candidates on a few components, mostly on those that are not at the lowest value yet. The
-    best one is then evaluated on 2, 4, 8 ... times as many components as long as the loss falls, and becomes the
+    the races so far. A round races a few candidates on a few components, mostly on those that are not at the lowest
+    value yet. The best one is then evaluated on 2, 4, 8 ... times as many components as long as the loss falls, and becomes the
     iterate if it falls over all of them. If races fail one after another, up to sixteen are run side by side, which
     makes larger batches for the model and costs hardly any queries.
 
     The loss is
 
-    .. math:: \sum_i \log \left(1 + \frac{f_i(\theta) - m}{\bar f - m}\right), \quad \bar f \text{ the mean at the start, }
-        m \text{ the lowest value seen}
+    .. math:: \sum_i \log \left(1 + \frac{f_i(\theta) - m}{\bar f - m}\right),
+        \quad \bar f \text{ the mean at the start, } m \text{ the lowest value seen}
 
     so that one component far from 0 counts less than several that are near: where not all of them can reach 0, more
     of them do.
@@ -214,7 +214,7 @@ class Losses:
         return (values <= self.floor) & (self.hits > 1)
 
     def rises(self, known: Array, values: Array, active: Indices) -> Array:
-        """By how much the loss over the components in use rises from ``values``, (n,), to ``known``, (candidates, n)."""
+        """Return the rises of the loss over the components in use from ``values``, (n,), to ``known``, (rows, n)."""
         typical = self.mean - self.floor or 1.0
         ratios = (known[:, active] - self.floor) / typical, (values[active] - self.floor) / typical
         return np.asarray(np.log1p(ratios[0]).sum(axis=1) - np.log1p(ratios[1]).sum())

@@ -70,6 +70,7 @@ class LongSteps:
         race, context = moves.race, moves.context
         kinds = (moves.add, moves.drop, moves.exchange, moves.turn, moves.swap, moves.value, moves.drift)
         rates, spent = np.zeros(len(kinds)), np.zeros(len(kinds))  # recent falls per value of F, and values
+        idle = 0  # moves in a row that had nothing to ask for
         for turn in itertools.count():
             if race.due:
                 yield from race.grow()
@@ -79,10 +80,11 @@ class LongSteps:
             fall = yield from kinds[kind]()
             asked = (context.used - before) / race.used
             spent[kind] = spent[kind] + asked if asked else spent.max() + 1  # with nothing to ask for, it comes last
+            idle = 0 if asked else idle + 1
             values = max(asked, 1)
             keep = (1 - LONG_STEPS.recent) ** values
-            rates[kind] = keep * rates[kind] + (1 - keep) * fall / values
+            rates[kind] = keep * rates[kind] + (1 - keep) * fall / values if asked else 0.0
             stall.note(fall)
             best.note()
-            if stall.reached(race.used):
+            if stall.reached(race.used) or idle > len(kinds):
                 return

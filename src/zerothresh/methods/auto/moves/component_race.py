@@ -21,7 +21,6 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-
 class Outcome(NamedTuple):
     """What a race has shown."""
 
@@ -92,6 +91,15 @@ class ComponentRace:
         """Whether the components in use have been asked so often that more of them are needed."""
         return not self.complete and self.spent > COMPONENT_RACE.passes * self.used
 
+    @property
+    def leg(self) -> int:
+        """How many components a race begins with."""
+        return min(self.used, max(COMPONENT_RACE.least, round(COMPONENT_RACE.first_leg * math.sqrt(self.used))))
+
+    def affordable(self, count: int) -> int:
+        """Return at most ``count`` candidates, so that the budget lets one of them finish."""
+        return int(max(1, min(count, (self.context.left - self.used + self.leg) // self.leg)))
+
     def run(self, points: list[Array], side_by_side: int) -> Generator[Probes, Answers, Outcome]:
         """Race candidates; each set of ``side_by_side`` of them keeps one for the second leg.
 
@@ -100,7 +108,7 @@ class ComponentRace:
         late = np.where(self.at_floor(), COMPONENT_RACE.floor_last, 1.0) / np.maximum(self.spread, TINY)
         keys = self.context.rng.uniform(self.used) ** late[self.active]
         queue = self.active[np.argsort(-keys, kind="stable")]
-        leg = min(self.used, max(COMPONENT_RACE.least, round(COMPONENT_RACE.first_leg * math.sqrt(self.used))))
+        leg = self.leg
         changes = np.zeros((len(points), self.context.n))
         changes[:, queue[:leg]] = yield from self.changes(points, queue[:leg])
         first = changes[:, queue[:leg]].mean(axis=1)
@@ -152,8 +160,8 @@ class ComponentRace:
         self._note_lowest(values, of)
         if self.noise:
             self.values[of] = values[-1]
-            return values[:-1] - values[-1]
-        return values - self.values[of]
+            return np.asarray(values[:-1] - values[-1])
+        return np.asarray(values - self.values[of])
 
     def _note_lowest(self, values: Array, of: Indices) -> None:
         lowest = values.min(axis=0)
@@ -163,7 +171,7 @@ class ComponentRace:
 
     def at_floor(self) -> NDArray[np.bool_]:
         """Which components are at the lowest value seen of them, which has come more than once: they cannot fall."""
-        return (self.floor_hits > 1) & (self.values <= self.lowest)
+        return np.asarray((self.floor_hits > 1) & (self.values <= self.lowest))
 
     def _learn(self, of: Indices, changes: Array) -> None:
         """Keep how much components change, relative to the others."""
@@ -173,7 +181,7 @@ class ComponentRace:
             self.spread[of] += COMPONENT_RACE.recent * (size / typical - self.spread[of])
 
     def better_than_start(self) -> bool:
-        """Whether the iterate is known to be better than the start: over all components, or clearly over those in use."""
+        """Whether the iterate is known to be better than the start: over all components, or clearly over some."""
         changes = (self.values - self.at_start)[self.active]
         mean = float(changes.mean())
         if self.complete and not self.noise:

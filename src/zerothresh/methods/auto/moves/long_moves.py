@@ -49,7 +49,7 @@ class LongMoves:
     @property
     def outside(self) -> Indices:
         """Coordinates at 0 that may change."""
-        return self.free[self.race.theta[self.free] == 0]
+        return np.asarray(self.free[self.race.theta[self.free] == 0])
 
     @property
     def room(self) -> int:
@@ -212,7 +212,6 @@ class LongMoves:
         self.spread *= LONG_STEPS.grow if change < 0 else LONG_STEPS.grow**-0.25
         self.spread = max(self.spread, LONG_STEPS.shortest)
         return max(0.0, -change)
-
 
     def kick(self, best: Array) -> Generator[Probes, Answers, None]:
         """Go to the best point with some coordinates of its support replaced: one of them, or up to all."""
