@@ -208,11 +208,12 @@ def test_a_gauss_newton_model_that_cannot_be_paid_for_is_not_waited_for():
     context.enter(HardThreshold(task.constraint), used=100 - 3 * components)
     found = {"length": 1.0, "curvature": 1.0, "start_value": 1.0, "largest_value": 1.0}
     descent = Descent(context, Diagnosis(noise=1e-16, random=False, rough=False, kink=False, **found))
-    descent.values = descent.start_values = np.ones(components)
-    descent.model = QuasiNewton(descent.C, np.eye(1))
-    descent.g_theta = descent.theta
-    descent.gauss_newton_losses = 1  # the model lost once, and is to be tried again
+    at = descent.at
+    at.oracle = at.oracle.with_components(components)
+    at.values = at.start_values = np.ones(components)
+    at.model = QuasiNewton(at.C, np.eye(1))
+    descent.support_step.losses = 1  # the model lost once, and is to be tried again
     with pytest.raises(StopIteration) as end:
         next(descent._iterate(np.zeros(1)))
     assert end.value.value == ""
-    assert descent.local_minimum is descent.theta  # otherwise the same would be tried again without end
+    assert descent.local_minimum is at.theta  # otherwise the same would be tried again without end

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zerothresh.methods.auto.models.curves import MAX_NODES, Curves, Splines
+from zerothresh.methods.auto.models.curves import Curves, Splines
+from zerothresh.methods.auto.settings import CURVES
 
 
 def parabolas(z):
@@ -88,7 +89,7 @@ def test_the_nearest_samples_are_used_and_no_two_that_are_too_close():
     curves = sampled(np.sin, rng.uniform(-3, 3, (4, 40)))
     centre = np.array([-1.0, 0.0, 1.0, 2.0])
     splines = curves.centre(centre, np.full(4, 0.05))
-    assert 3 <= splines.z.shape[1] <= MAX_NODES
+    assert 3 <= splines.z.shape[1] <= CURVES.max_nodes
     assert (np.diff(splines.z, axis=1) > 0.05).all()
     nearest = np.abs(curves.z - centre[:, None]).min(axis=1)
     np.testing.assert_array_equal(np.abs(splines.z - centre[:, None]).min(axis=1), nearest)

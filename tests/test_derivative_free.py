@@ -22,9 +22,10 @@ class OnePart(Program):
         diagnosis = yield from diagnose(context)
         descent = Descent(context, diagnosis)
         yield from descent.use_components(context.n)
+        at = descent.at
         start = np.array([0.0, self.first, 0.3, 0.0, 0.0, 0.0])
-        descent.accept(start, (yield from descent.values_at(start)))
-        yield from self.part(descent)
+        at.accept(start, (yield from at.values_at(start)))
+        yield from self.part(at)
 
 
 def stairs(x):
@@ -34,7 +35,7 @@ def stairs(x):
 def test_a_swap_replaces_the_smallest_coordinate_by_the_right_one():
     for seed in range(5):
         found = zt.minimize(
-            stairs, 6, 2, budget=200, method=OnePart(lambda descent: swap_coordinate(descent, 0)), seed=seed
+            stairs, 6, 2, budget=200, method=OnePart(lambda at: swap_coordinate(at, 0)), seed=seed
         )
         assert np.flatnonzero(found.x_last).tolist() == [
             1,
@@ -59,7 +60,7 @@ def test_descent_reserves_calls_for_the_components_of_the_next_level():
             descent = Descent(context, diagnosis)
             for m in (2, 6, 20):
                 yield from descent.use_components(m)
-                reserved.append(context.left - descent.calls_available)
+                reserved.append(context.left - descent.at.calls_available)
 
     problem = zt.problems.ridge(n=20, d=6, seed=0)
     zt.minimize(problem, None, 2, budget=500, method=Levels(), seed=0)

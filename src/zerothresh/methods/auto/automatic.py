@@ -1,71 +1,93 @@
-"""Auto, the default method: diagnose the black box, choose the methods that fit it, and check what they find."""
+"""Auto, the default method: diagnose the black box, then let the strategies that fit it compete for the budget.
+
+Read this file from top to bottom, then `race.py`, and then the arm that interests you.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from zerothresh.methods.auto.arms.descent import Descent
-from zerothresh.methods.auto.arms.single_index_model import SingleIndexModel, affordable
-from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
+from zerothresh.basics import check
+from zerothresh.methods.auto.arm import Arm
+from zerothresh.methods.auto.arms.active_subset import ActiveSubset
+from zerothresh.methods.auto.arms.corner_swaps import CornerSwaps
+from zerothresh.methods.auto.arms.descent import LocalDescent
+from zerothresh.methods.auto.arms.grouped_slopes import GroupedSlopes
+from zerothresh.methods.auto.arms.long_steps import LongSteps
+from zerothresh.methods.auto.arms.single_index import SingleIndex
+from zerothresh.methods.auto.arms.stochastic_steps import StochasticSteps
 from zerothresh.methods.auto.diagnosis import diagnose
-from zerothresh.methods.auto.niht import sampled_gradient_niht
+from zerothresh.methods.auto.race import race
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
+from zerothresh.rounds.task import Task
 
-_STRONG_NOISE = 0.02  # relative to the largest value: above this, single steps cannot be judged
-_STOCHASTIC_CALLS = 40  # per coordinate: a smaller budget does not pay for the stages of stochastic descent
-_MIN_GRADIENTS = 3  # a budget below this many gradients of one component is too small for coordinate differences
-_RANDOM_RESTARTS = 10  # restarts from random sparse points if the start is stationary
-_RESTART_SHARE = 3.0  # restarts may cost three times the calls that led to the best point without an improvement
-_UNLIMITED_SHARE = 1e9  # for functions with jumps: restart until the budget is spent, because no local test is reliable
+ARMS: tuple[Arm, ...] = (  # in the order in which they are tried: those that test their own assumption come first
+    ActiveSubset(),  # F depends on few coordinates: find them by bisection, then search globally among them
+    StochasticSteps(),  # random noise hides single steps: many steps, judged together
+    SingleIndex(),  # components are losses of linear scores: learn the rows, and minimise the model without calls
+    GroupedSlopes(),  # fewer calls than coordinates: split signed groups, steepest first
+    LocalDescent(),  # differences, quasi-Newton steps on the support, exchanges; then other supports
+    CornerSwaps(),  # finite bounds: values at the bounds, and swaps judged by paired differences
+    LongSteps(),  # a flat start or kinks: long steps, judged by their values
+)
 
 
 @register("auto")
 @dataclass(frozen=True)
 class Auto(Program):
-    """The default method, without settings: no learning rate, no mu, no q.
+    """The default method: no learning rate, no mu, no q.
 
-    About a dozen calls show what the black box is like. Depending on that, `index`, `htp` or `niht` is used, with
-    stochastic descent before them if the noise is strong and restarts after them.
+    A few calls show what the black box is like: its noise, its lengths, kinks. The strategies that fit it then compete
+    for the budget, and calls go to those that make progress. The run ends before the budget is spent only with a proof
+    that nothing better is left, or when the user's patience ends.
+
+    Arguments
+    ---------
+    patience: int, calls without a gain after which the run ends; None: the whole budget is spent. Default: None.
 
     >>> Auto()
-    Auto()
+    Auto(patience=None)
     """
 
     family: ClassVar[str] = "auto"
     solves: ClassVar[str] = "any F, l0"
-    queries: ClassVar[str] = "those of the parts that it chooses"
-    memory: ClassVar[str] = "1 per call, and that of its parts"
+    queries: ClassVar[str] = "those of the strategies that it races"
+    memory: ClassVar[str] = "1 per call, and that of its strategies"
+    must_improve: ClassVar[bool] = True
+
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.patience is not None:
+            check.count("patience", self.patience, what=" (calls without a gain), or None")
 
     def search(self, context: Context) -> Asks:
+        context.stage("diagnosis")
         diagnosis = yield from diagnose(context)
         context.remark(f"Diagnosis: {diagnosis.summary()}.")
         context.random = diagnosis.random
         if not context.free().size:
             context.remark("No coordinate is free to change; the start is the result.")
+            context.certified = True
             return
-        if context.left < _MIN_GRADIENTS * (context.free().size + 2):
-            context.remark(
-                "niht: The budget is too small for a full coordinate gradient; using random directions instead."
-            )
-            context.remark("niht: " + (yield from sampled_gradient_niht(context, diagnosis)))
-            return
-        strong_noise = diagnosis.random and diagnosis.noise > _STRONG_NOISE * diagnosis.largest_value
-        if strong_noise and context.left > _STOCHASTIC_CALLS * context.free().size:
-            context.remark("stochastic descent: " + (yield from StochasticDescent(context, diagnosis).search()))
-        index_model = None
-        if context.n > 2 and not (diagnosis.rough or diagnosis.kink) and affordable(context):
-            index_model = SingleIndexModel(context, diagnosis)
-            context.remark("index: " + (yield from index_model.search()))
-            if index_model.exact:
-                return  # the model is F, and its best support is known
-        descent = Descent(context, diagnosis, index_model=index_model)
-        context.remark("htp: " + (yield from descent.search()))
-        if context.theta is context.theta0 and descent.m == context.n:
-            context.remark((yield from descent.random_restarts(_RANDOM_RESTARTS)))
-        if index_model is None or not index_model.converged or context.theta is context.theta0:
-            share = _UNLIMITED_SHARE if diagnosis.rough else _RESTART_SHARE
-            context.remark((yield from descent.partial_restarts(share)))
-        yield from descent.resume_after_budget_increase()
+        arms = [arm for arm in ARMS if arm.fits(context, diagnosis)]
+        ended = yield from race(context, diagnosis, arms, self.patience)
+        context.certified = ended.certified
+
+    def doubts(self, task: Task) -> str:
+        """Return a sentence if the budget is hopeless, before it is spent; an empty one otherwise.
+
+        To tell which k of d coordinates matter takes log2 of the number of supports comparisons, whatever the method.
+        """
+        d, k = task.d, min(task.constraint.k, task.d)
+        bits = (math.lgamma(d + 1) - math.lgamma(k + 1) - math.lgamma(d - k + 1)) / math.log(2)
+        if task.budget - task.reserve >= bits:
+            return ""
+        return (
+            f"budget = {task.budget} is too small to tell which {k} of {d} coordinates matter: that takes at least "
+            f"{math.ceil(bits):,} comparisons, so little can be expected of this run"
+        )

@@ -8,6 +8,7 @@ from typing import ClassVar
 from zerothresh.basics import check
 from zerothresh.methods.auto.arms.descent import Descent
 from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.auto.settings import DESCENT
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
@@ -35,7 +36,7 @@ class HTP(Program):
     queries: ClassVar[str] = "n d for a support, n (k + 1) on it"
     memory: ClassVar[str] = "1 per call + d^2"
 
-    exchanges: int = 6
+    exchanges: int = DESCENT.exchanges
 
     def __post_init__(self) -> None:
         check.count("exchanges", self.exchanges, low=0, what=" (exchanges that are tried)")

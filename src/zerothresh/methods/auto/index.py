@@ -41,6 +41,6 @@ class Index(Program):
         else:
             context.remark("Fewer than three components do not show whether they are functions of one score.")
         if not model.exact and model.C.size:
-            descent = Descent(context, diagnosis, index_model=model)
+            descent = Descent(context, diagnosis)
             context.remark("htp: " + (yield from descent.search()))
             yield from descent.resume_after_budget_increase()

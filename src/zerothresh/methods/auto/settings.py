@@ -7,7 +7,7 @@ Each part of `auto` has one frozen dataclass, and one instance of it with the va
 
 from __future__ import annotations
 
-from dataclasses import dataclass  # noqa: F401
+from dataclasses import dataclass
 
 EPS = 2.0**-52  # relative spacing of floating-point numbers: the only place where |F| itself counts
 TINY = 1e-300  # lower limit of divisors
@@ -16,16 +16,441 @@ TINY = 1e-300  # lower limit of divisors
 # --- Diagnosis: noise, lengths, kinks -------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class DiagnosisSettings:
+    """When the first calls show noise, curvature, kinks, jumps and plateaus."""
+
+    # Values and noise.
+    noise_points: int = 7  # equidistant points of ECnoise: six differences, as Moré and Wild recommend
+    noise_spacing: float = 1e-3  # of the step that shows a difference: the smooth part cancels over so short a line
+    orders_agree: float = 4.0  # successive orders of differences within this factor show noise (Moré and Wild)
+    random_repeats: int = 4  # calls per value if values are random: halves the noise, and measures it
+    floor: float = 4.0  # standard deviations from which a difference is more than noise
+    random_floor: float = 8.0  # the same for random values, whose noise is known less well
+    rounding: float = 8.0  # units of rounding that an ordinary sum loses
+    batch_rounding: float = 64.0  # the same between two calls whose batches differ
+    noise_growth: float = 5.0  # noise that grows by this factor twice in a row grows with the step
+    clear: float = 10.0  # noise floors from which a difference is clear
+    most_decimals: int = 8  # decimal digits to which values may have been rounded
+    decimal_range: float = 1e12  # a number with more digits before and after the point is not a decimal one
+    strong_noise: float = 0.1  # noise over the change at stake above which single steps cannot be judged
+
+    # The quick check: four values of a smooth function without noise.
+    min_calls: int = 100  # with fewer calls left, only the quick check is made
+    quick_step: float = 1e-3  # of the first length: third order terms are below the tolerance, rounding too
+    same_curvature: float = 0.03  # second differences to both sides of a smooth function agree up to this share
+    least_quick_bend: float = 1e-7  # second over first difference: below it, rounding may have made the curvature
+    most_quick_bend: float = 3e-2  # above it, the step is not short
+    quick_rounding: float = 300.0  # units of rounding by which a second difference must stand out
+    longest_quick_length: float = 1e6  # in steps of the quick check: beyond it the function is linear
+
+    # The search for the natural length.
+    first_step: float = 1e-4  # of the first length: a step too short costs less than one too long
+    most_rounds: int = 20  # steps that are tried at most
+    longest_step: float = 1e8  # of the first length: what shows nothing up to there is flat or linear
+    lengthen: float = 10.0  # a step that shows a slope alone is lengthened by this factor
+    lengthen_flat: float = 30.0  # a step that shows nothing
+    least_bend: float = 0.03  # second over first difference: between these two, slope and curvature both show
+    most_bend: float = 1.2
+    aim: float = 0.3  # the bend that the next step aims at
+    most_shortening: float = 1e-4  # factors of one change of the step
+    most_lengthening: float = 1e3
+    shortest_length: float = 0.3  # natural length in steps: it is not trusted further from what was seen
+    longest_length: float = 30.0
+    most_switches: int = 2  # other components to try if the first one seems to be stationary at the start
+
+    # Kinks, jumps and stationary starts.
+    kink_share: float = 0.2  # a second difference across the start above this share of the first may be a kink
+    kink_ratio: float = 5.0  # and if it is above this multiple of the second difference on one side
+    kink_checks: int = 3  # two much shorter steps tell a kink from a step that is too long; then back again
+    kink_shortening: float = 1e-3
+    kink_rounds: int = 4  # lengthenings to find out how far a kink dominates
+    kink_curvature: float = 0.3  # of slope over length: the curvature that stands in for that of a kink
+    straight_share: float = 0.05  # a function straight up to this share of a step
+    bent: float = 0.1  # and bent by this much over it has a kink in between
+    jump_growth: float = 3.0  # a first difference that grows by less than this
+    jump_lengthening: float = 20.0  # over a step that grew by more than this is a jump
+    even_share: float = 0.1  # a first difference with a smaller odd part has no slope
+    shorten_even: float = 0.01  # how fast the step shrinks to look for a slope
+    even_shortening: float = 1e-6  # of the first such step: if no slope shows up to there, the start is stationary
+    even_rounds: int = 6  # lengthenings to find where F departs from its parabola
+    even_departure: float = 0.4  # from the ratio 2 of second to first difference of a parabola
+
+    # Difference steps (Moré and Wild 2012).
+    step_factor: float = 1.68  # 8^(1/4): minimises the error of a forward difference
+    random_step_factor: float = 8.0  # longer if values are random: central differences, whose bias is of third order
+    shortest_step: float = 1e-7  # of the natural length: rounding in x must not show
+    longest_share_of_box: float = 0.25  # of its width: a difference over more says little about the slope
+    central_above: float = 0.02  # of the natural length: a forward step this long is biased by more than 1 %
+    curvature_share: float = 0.1  # of the length along a gradient: the shortest step of a second difference
+    curvature_step: float = 3.0  # times length^(1/2) (noise/curvature)^(1/4): balances noise and fourth order
+    cubic_step: float = 2.0  # times the cube root of the relative noise: balances noise and third order
+    shortest_central: float = 1e-5  # of the length along a gradient
+
+
+DIAGNOSIS = DiagnosisSettings()
+
+
 # --- Active subset: few coordinates matter --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ActiveSubsetSettings:
+    """When F counts as a function of few coordinates, and how they are found and searched."""
+
+    # Finding the coordinates.
+    most_active: int = 20  # a model of more than this many coordinates needs more values than it saves
+    fewest_active: int = 4  # `fits`: a screen that could not even find this many is not worth its calls
+    gradient_share: float = 0.5  # of the d calls of a gradient: 2 s log2(d) calls for s coordinates must stay below it
+    screen_components: int = 4  # of n: whether a coordinate matters shows in a few components already
+    density_tests: int = 5  # random groups of d / (2 s) coordinates: all five differ with a chance of 1 % if s matter
+    weak_share: float = 2e-3  # of the spread of F: five groups that change F by less belong to weak coordinates
+    visible_share: float = 1e-2  # of the spread of F: coordinates that change F by less are left to a second screen
+    deviations: float = 4.0  # of the noise of a difference: a chance of 6e-5 per comparison, for about 100 of them
+    rounding: float = 64.0  # spacings of floating-point numbers that a value may be off by
+    alone_halvings: int = 2  # halvings that did not divide a group, after which it probably has one coordinate
+    most_joint: int = 3  # groups that one call halves at most: the 2^m hybrids of four cost more than they save
+    joint_choice: int = 7  # of the largest groups the batches are chosen, so that choosing costs nothing
+    clearer: float = 4.0  # how much nearer than the second one a known value must be, if weak coordinates blur it
+    confirmations: int = 2  # further pairs of values for a coordinate found under random noise
+    quiet_pairs: int = 2  # pairs without a difference after which the screen leaves the rest to later tests
+    plateau_pairs: int = 64  # the same while nothing has been found: 2 % of the box not flat are found in 3 of 4 runs
+    growths: int = 6  # times that the region is enlarged where F shows no change and there are no bounds
+    growth: float = 10.0  # factor of one enlargement
+    region: float = 10.0  # natural lengths per coordinate from the start to each side, where there are no bounds
+
+
+ACTIVE_SUBSET = ActiveSubsetSettings()
+
+
+@dataclass(frozen=True)
+class GaussianProcessSettings:
+    """The priors of the Gaussian process (on the unit cube, values of variance 1), and how long it is fitted."""
+
+    usual_length: float = 0.5  # half of the range: F changes a few times over it
+    length_spread: float = 1.0  # of its logarithm: a factor of e
+    length_range: tuple[float, float] = (-5.0, 4.0)  # logarithms: beyond them F is noise, or constant
+    amplitude_spread: float = 1.5  # of its logarithm; values have variance 1
+    amplitude_range: tuple[float, float] = (-3.0, 4.0)
+    usual_noise: tuple[float, float] = (2.5e-3, 5e-2)  # without and with random noise, relative to the spread
+    noise_spread: float = 2.0  # of its logarithm: weak coordinates and a wrong kernel look like noise, too
+    noise_range: tuple[float, float] = (-11.0, 1.0)
+    warp_quantile: float = 0.25  # of the values above the lowest: the warp log(1 + y/c) begins to bend there
+    first_steps: int = 30  # of L-BFGS from the prior
+    later_steps: int = 8  # from the last parameters, which are near
+    jitter: float = 1e-9  # of the variance, so that the covariance can be factorised
+    least_variance: float = 1e-12  # of the variance: below it rounding decides
+    refused: float = 1e10  # the objective where the covariance cannot be factorised
+    asymptotic: float = -6.0  # deviations from which the expansion of the expected improvement is exact to 5 %
+
+
+GAUSSIAN_PROCESS = GaussianProcessSettings()
+
+
+@dataclass(frozen=True)
+class QuadraticModelSettings:
+    """The numerical limits of quadratic interpolation."""
+
+    rank: float = 1e-12  # relative size of the singular values that are taken for zero
+    sweeps: int = 50  # of coordinate descent at most; few coordinates need about ten
+    settled: float = 1e-9  # of the radius: coordinate descent ends with a shorter move
+
+
+QUADRATIC_MODEL = QuadraticModelSettings()
+
+
+@dataclass(frozen=True)
+class GlobalSearchSettings:
+    """The search on the few coordinates that matter: descents by Gaussian process and by quadratic model in turn."""
+
+    first_points: int = 2  # beyond p + 1: the random points from which a descent begins
+    most_points: int = 150  # in a Gaussian process: its cost grows with their cube
+    global_candidates: int = 600  # points of the cube at which the expected improvement is computed
+    near_candidates: int = 100  # and points around the best one, for each of these distances in lengths:
+    distances: tuple[float, ...] = (0.02, 0.05, 0.1, 0.3)
+    moved_share: float = 0.4  # of the coordinates that a point nearby changes, but two at least
+    refinements: int = 6  # rounds that refine the best candidates
+    refined: int = 3  # candidates that are refined
+    refined_points: int = 24  # points around each of them
+    refined_shrink: float = 0.6  # of their distance per round
+    refined_distance: float = 0.1  # lengths, at first
+    length_range: tuple[float, float] = (0.05, 0.7)  # of the cube: limits of what moves take for a length
+    mean_every: int = 3  # every third call goes to the minimiser of the mean: it polishes where improvement explores
+    form_every: int = 8  # calls after which all forms of the process are fitted again; in between, only the best one
+    gain: float = 1e-3  # of the fall from the median to the lowest value: less is no improvement
+    patience: int = 8  # calls without improvement that end the first descent, which sees the whole cube
+    later_patience: int = 6  # and the later ones, which see a part of it
+    later_width: float = 0.35  # half the width of that part
+    narrowing: float = 0.85  # factor of the width after a call without improvement
+    least_width: float = 0.02
+    basin: float = 0.6  # lengths around a bottom within which values are left out of later models
+    first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
+    last_radius: float = 1e-3  # where it ends
+    growing: float = 0.7  # actual over predicted fall above which the radius doubles
+    failing: float = 0.1  # and below which it is halved
+    largest_radius: float = 0.5  # half of the cube
+    misfit: float = 0.1  # of the spread of the values that a model goes near: 0, .03, .1, .3 need on Ackley6 209, 115,
+    # 107, 114 calls, and on Rosenbrock4 146, 132, 125, 245
+    far: float = 2.0  # radii from which a point of the model is replaced when a step fails (Powell)
+    shortest_step: float = 0.1  # radii: a shorter step asks for a smaller region instead of a value
+    long_step: float = 0.9  # radii: only a step this long shows that the region is too small
+    random_starts: int = 2  # of the minimisation of a model that may be indefinite
+    same: float = 1e-7  # of the cube: a point this near to another one tells nothing new
+
+
+GLOBAL_SEARCH = GlobalSearchSettings()
 
 
 # --- Grouped slopes: fewer calls than coordinates -------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class GroupedSlopesSettings:
+    """Gradients from fewer calls than coordinates: groups, samples of components, sign rows."""
+
+    cheaper_share: float = 0.5  # of d: bisection must be cheaper than half a gradient, or a gradient tells more
+    gradients: float = 3.0  # the arm fits if the budget pays for fewer full gradients: beyond, differences are exact
+    groups: float = 1.0  # groups at the beginning of a search, times k: 0.5 and 2 are within chance on dense.py
+    depth: float = (
+        0.1  # a group of size s has the priority |slope| s^-depth: 0.1 needs 5 % fewer calls than 0, 0.25 fails
+    )
+    taken: int = 2  # coordinates that a search looks for: 3 needs 20 % more calls, 1 as many, with more polishing
+    polish_steps: int = 3  # quasi-Newton steps after a search; the third one hardly pays
+    polish_share: float = 0.1  # of the fall so far that the next step must promise: 0.01 and 0.5 need 5 to 10 % more
+    line_trials: int = 4  # shorter steps that are tried along a line before it is given up
+    sufficient: float = 1e-4  # of the predicted fall that a step must reach (Armijo; Nocedal and Wright, section 3.1)
+    first_step: float = 0.3  # of the natural length, for the first curvature along found slopes
+    additivity: float = 0.3  # of the largest slope by which a union may differ from its groups before the step shrinks
+    shrink: float = 0.1  # factor of the step where slopes do not add up
+    sample: int = 8  # components that a search begins with: fewer hardly give a standard error
+    growth: int = 4  # factor of the sample: all smaller samples together cost a third of the next one
+    stand_out: float = 4.0  # standard errors: the largest of 10,000 standard normals is about this large
+    significance: float = 3.0  # standard errors by which a point must be better on a sample of the components
+    judges: int = 5  # the standard error of fewer components says too little
+    judge_share: float = 0.5  # of the calls left that one judgement may cost
+    first_groups: int = 4  # groups whose slopes on the first sample tell how many components a slope takes
+    chance: float = 2.0  # standard deviations of a mean square that chance may add
+    group_signal: float = 4.0  # of the variance of a group's mean slope that its square must be to be worth a search
+    first_fall_share: float = 0.48  # of the calls left: the start and one step, and a few more for the opposite step
+    sure_values: float = 3.0  # fewer values of F than this pay for a first fall only
+    stalls: int = 2  # searches without a fall before half of the support is drawn anew
+    polish_calls: float = 0.25  # of the calls left that one gradient on the support may cost
+
+
+GROUPED_SLOPES = GroupedSlopesSettings()
+
+
+@dataclass(frozen=True)
+class CoordinateRaceSettings:
+    """How a race of coordinates gives up those that show no slope: gently, because a good one is easily lost."""
+
+    first: int = 8  # components that each coordinate is asked on at first, or more if the calls allow
+    kept: float = 0.75  # of the coordinates after each stage; 0.4 loses half as many good ones again (normal model)
+    growth: float = 1.15  # factor of the components from stage to stage; costs as much as 1.5 with 0.4, and finds more
+    cost: float = 2.0  # all stages over the first one: 1 + 0.15 (0.75 + 1.15 0.75^2 + ...), and rounding up
+    round: int = 4096  # calls of one round at most, or one component on all coordinates
+    finalists: float = 2.0  # times k: 4 is as good
+    final_share: float = 0.5  # of the calls of a race that the finalists may cost
+    least: float = 8.0  # values of F below which nothing is raced: two finalists
+    share: float = 0.5  # of the calls left that one race may take: 0.35 and 0.7 find fewer
+    taken: float = 0.5  # of k, coordinates taken from a race: 0.3 and 1 are about as good
+
+
+COORDINATE_RACE = CoordinateRaceSettings()
+
+
 # --- Single index: components are losses of linear scores -----------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class RowSettings:
+    """Learning the rows of the single-index model, and testing that the components have its form."""
+
+    tested: int = 3  # rows learnt before all others: three estimates of the l2 term show whether two of them agree
+    first: int = 16  # components to begin with, or k if that is more: fewer do not show which coordinates matter
+    fit_values: int = 7  # per component, beside its row: the curvature, the values of a fit and their check
+    reserve: float = 1.5  # times the first rows that the budget must cover: the fit and its check need calls as well
+    weak: float = 1e-3  # a row below this share of the typical norm belongs to a component stationary at the start
+    form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term
+    form_deviations: float = 24.0  # standard deviations of noise that a second difference of three values may show
+    l2_deviations: float = 6.0  # a second difference of three values has a deviation of 2.5; below 6 it is noise
+    l2_share: float = 1e-6  # of the change along a gradient: a smaller second difference is an error of the slopes
+    centre_deviations: float = 40.0  # standard deviations allowed where an l2 term centred at 0 is told from others
+    shortest_move: float = 1e-6  # of |start|: what is left of it across a row must be longer than rounding
+    checked: int = 5  # components on which predicted slopes are compared with measured ones
+    prediction_error: float = 0.2  # of a slope: above this, the components have more than one score
+    slope_deviations: float = 5.0  # standard deviations of a measured slope that are no error of the prediction
+    same_minimum: float = 1e-4  # relative: up to here 1/curvature grows with the value as for squared residuals
+    same_minimum_rows: int = 3  # curvatures that are measured before that is tested: one fixes it, two test it
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """Fitting the single-index model to more and more components."""
+
+    rows_per_coordinate: int = 3  # components per coordinate of the support that make a fit meaningful
+    fewest_rows_per_coordinate: int = 2  # the same for a second, bolder fit, which held-out components judge as well
+    growth: float = 50.0  # coordinates: below it, the components are doubled from one fit to the next
+    slowest_growth: float = 0.05  # with many coordinates, a row is dear and each fit adds this share of components
+    held_out: float = 0.5  # times the fitted components that judge the fit
+    least_held_out: int = 12  # components that judge a fit at least: a standard error needs about ten
+    generalised: float = 1e-3  # held-out values that spread this much less than at the start: nothing is left to fit
+    refit_gain: float = 1e-3  # of the total fall: a fit to more components that gains less changes nothing
+    kept_per_nonzero: int = 4  # coordinates that stay, per non-zero: the best support is rarely beyond their ranks
+    drop_deviations: float = 1.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest
+    quadratic_tolerance: float = 1e-3  # of the predicted fall: a smaller error counts as a quadratic's
+    noise_deviations: float = 5.0  # standard deviations of a mean of values that are no error of the model
+    rechecks: int = 10  # times that dropped coordinates are reconsidered; two or three were enough wherever seen
+    recheck_reserve: int = 4  # calls per component that a fit with reconsidered coordinates may need
+    negligible_recheck: float = 1e-9  # of the total fall: a coordinate that promises less is not reconsidered
+    max_coordinates: int = 1000  # of the dense model: building its Hessian from 500 rows takes about 0.2 seconds
+    certificate_tolerance: float = 1e-4  # of the typical change of a component: errors of differences are smaller
+    certificate_gap: float = 1e-7  # of the total fall: a support that is better by less is not called better
+    certificate_nodes: int = 20_000  # of the branch and bound: about a second of own time
+    certificate_work: float = 1e8  # coordinates squared times nodes: the same limit where a node costs more
+    certificate_coordinates: int = 300  # beyond it a single bound takes too long
+
+
+@dataclass(frozen=True)
+class CurveSettings:
+    """The functions l_i of one variable: where they are sampled, and how the modelled F is minimised."""
+
+    max_nodes: int = 10  # a spline goes through at most this many samples: those nearest to where it is needed
+    relative_spacing: float = 0.3  # samples may be sparser away from the centre: their spacing grows with distance
+    samples: tuple[float, ...] = (-1.0, 1.0, -2.5, 2.5)  # first samples along a row, in curvature lengths
+    shortest_length: float = 0.03  # in natural lengths: limits of the curvature length, which is a median
+    longest_length: float = 3.0
+    trust_radius: float = 40.0  # in curvature lengths, at first: so far parabolas beyond the samples are believed
+    rounds: int = 40  # of minimising the modelled F and asking for the values there
+    negligible: float = 1e-10  # of the total fall: all components are in the model, so that F itself converges
+    negligible_dropped: float = 1e-3  # of the total fall: coordinates that were dropped may change more
+    negligible_part: float = 1e-2  # of the total fall: with a part of the components, the others will change more
+    margin_deviations: float = 2.0  # standard deviations of a mean of values that are no decrease
+    poor_prediction: float = 0.1  # actual over predicted fall below which the trust radius shrinks (Conn et al. 2000)
+    good_prediction: float = 0.5  # and above which it grows
+    shrink: float = 0.3
+    grow: float = 2.0
+    flattest: float = 1e-4  # of the median curvature: lower limit, so that the Hessian is positive definite
+    straight: float = 1e-3  # natural lengths for which a straight piece is assumed to go on, inverted
+    straight_quadratic: float = 1e-7  # the same if all l_i seem quadratic
+    worth_searching: float = 100.0  # times what is negligible: after a larger fall, values are worth more than search
+    newton_steps: int = 20  # damped Newton steps of one descent on the model
+    dampings: int = 8  # trials per step: 0.03 times 8^6 is a step that changes nothing
+    first_damping: float = 0.03  # of the mean curvature
+    damping_growth: float = 8.0
+    refit_steps: int = 15  # Newton steps on one support
+    refit_dampings: int = 6
+    refit_shift: float = 1e-9  # of the mean curvature: keeps the system solvable without changing its solution
+    refit_growth: float = 16.0
+    converged_step: float = 1e-12  # of the fall on the model: a smaller decrease is rounding
+    converged_refit: float = 1e-6  # of the fall on the model: enough to compare two supports
+    better_exchange: float = 1e-9  # of the fall on the model that an exchange must gain
+    dropped: int = 8  # coordinates of the support that are tried to be dropped, the least useful first
+    added: int = 2  # coordinates that are tried in their place
+    exchanges: int = 3  # per non-zero: exchanges in a row
+    restarts: int = 12  # from a random half of the support
+    work: float = 4e9  # multiplications of all restarts: about two seconds
+    rounding: float = 16.0  # units of EPS |F| in which a modelled mean may be wrong
+
+
+ROWS = RowSettings()
+INDEX = IndexSettings()
+CURVES = CurveSettings()
+
+
 # --- Local descent: differences, quasi-Newton steps, exchanges ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DescentSettings:
+    """How a local descent steps, and when it gives up."""
+
+    judged_steps: int = 4  # steps on the support after the first gradient, in which F should have fallen
+    # Components: a descent begins with a few, and uses more as it makes progress.
+    min_gradients: int = 3  # a budget below this many gradients of one component is too small for differences
+    first_gradients: int = 8  # gradients of the first components that the budget must cover
+    least_components: int = 3  # to begin with
+    first_share: int = 9  # one of this many components to begin with: two levels of growth then reach all
+    level_growth: int = 3  # components of the next level; sampling errors fall by sqrt(3) each time
+
+    # When a decrease counts, as a share of the decrease so far.
+    negligible: float = 1e-8  # with all components: about the accuracy of a forward difference
+    negligible_on_some: float = 3e-2  # with some components: a closer fit to them would not carry over to the rest
+    kink_promise: float = 1e-4  # a rejected step that promised more than this hints at a kink
+    kink_noise: float = 10.0  # and more than this many times the noise
+
+    # Differences.
+    rounding_step: float = 1e-8  # of |theta|: a shorter step is lost in its rounding
+    longest_share_of_box: float = 0.25  # of the box's width: a difference over more says little about the slope
+    clear_signal: float = 3.0  # gradient over noise from which a difference step is long enough
+    strong_signal: float = 6.0  # and from which its length may be what misleads, so that it is shortened
+    lengthen: float = 4.0  # the noise of a slope falls by this factor
+    shorten: float = 5.0  # not a power of `lengthen`, so that other lengths are tried
+    most_shortenings: int = 4  # in a row without progress
+    longest_noisy_step: float = 1e3  # in diagnosed steps
+    spare_gradients: int = 4  # that must be left before a gradient is measured again with a longer step
+    more_calls: int = 4  # calls per value are multiplied by this where noise hides further gains: halves the noise
+    noise_repeats: int = 4  # calls from which the noise at a point is estimated
+    kink_step: float = 1.0  # first step at a kink, as a share of the way from the start
+    rough_step: float = 0.3  # the same for jumps, or for kinks that show later
+    shorten_kinked: float = 3.0  # how fast these steps are shortened
+    finest_share: float = 2e-3  # and up to where
+
+    # Steps that may change the support.
+    damping_rounds: int = 7  # increases of the damping before a step is given up
+    damping_share: float = 0.5  # of the damping that explains the curvature seen: half, since it includes higher orders
+    damping_growth: float = 4.0  # at least: a rejected step costs more than one that is a little short
+    least_damping: float = 0.1  # of the mean curvature; below it a rejected step would hardly change
+    first_damping: float = 10.0  # at most, at first
+    most_damping_growth: float = 100.0  # at most, later
+    least_curvature: float = 1e-3  # of slope over length: a flatter model would step a thousand lengths
+    curvature_step: float = 0.1  # of the natural length: the step that measures the first curvature
+    coarse_curvature_step: float = 1.0  # the same where short steps show kinks only
+    steep_share: float = 0.6  # of the promised decrease: a step that achieves it is extended
+    extension: float = 2.5  # factor of an extension
+    longest_extension: float = 1e4
+    longest_step: float = 1e5  # of the way from the start, or of the natural length
+    longest_way: float = 1e20  # of the natural length: beyond it arithmetic overflows
+    gauss_newton_values: int = 3  # values per component that must be left for a Gauss-Newton model
+    gauss_newton_ridge: float = 1e-3  # of its mean curvature: components may have further scores
+
+    # Quasi-Newton steps on a support.
+    most_modelled: int = 500  # coordinates of a dense model: its algebra takes about 0.1 s per step
+    least_cosine: float = 1e-8  # pairs with s'y below this share of |s| |y| would make the BFGS update unstable
+    curvature_noise: float = 3.0  # standard deviations by which s'y must stand out to say anything about curvature
+    newton_ridge: float = 1e-10  # of the mean diagonal: keeps the system solvable without changing its solution
+    steps: int = 30  # on a support, with all components
+    steps_on_some: int = 8  # with some components
+    steps_to_adapt: int = 3  # to components that were added
+    armijo: float = 1e-4  # share of the predicted decrease that a step must achieve (Nocedal and Wright, section 3.1)
+    backtracks: int = 5  # reductions of a step
+    usual_backtrack: float = 0.25  # if the parabola through both values has no minimum
+    most_backtrack: float = 0.05  # limits of one reduction
+    least_backtrack: float = 0.5
+    short_of_promise: float = 0.1  # of the promise, or of a negligible decrease: a smaller gain ends the steps
+
+    # Exchanges.
+    exchanges: int = 6  # of one coordinate, tried at a local minimum
+    coarse_exchanges: int = 10  # times as many where a trial costs one value
+    exchange_candidates: int = 4  # drawn from the model per exchange that is tried: some have been tried before
+    trial_steps: int = 4  # on the support of an exchange
+    optimism: float = 3.0  # a trial goes on while this many times the promised decrease would beat the best value
+
+    # Where slopes say nothing: (1+1)-CMA-ES on the support (Igel, Suttorp and Hansen 2006), and swaps.
+    success_rate: float = 2 / 11  # the rate at which the step size stays
+    success_memory: float = 0.9  # weight of the past in the rate
+    evolve_step: float = 0.3  # first step in units of the mean size on the support
+    least_evolve_step: float = 1e-4  # steps below this end the search
+    evolve_failures: tuple[int, int] = (30, 10)  # in a row, at most: the first plus the second per coordinate
+    swap_candidates: int = 100  # coordinates outside the support that one swap tries at most
+    swap_values: tuple[float, ...] = (0.7, -0.7, 0.25, -0.25)  # for a new coordinate, in mean sizes on the support
+
+    # Response surfaces through noisy values.
+    most_surface_coordinates: int = 30  # a surface on a larger support needs too many values
+    surface_share: float = 0.5  # of the calls made so far: what a surface may cost
+
+
+DESCENT = DescentSettings()
 
 
 # --- Corner swaps and long steps: finite bounds, flat starts --------------------------------------------------------
@@ -53,6 +478,7 @@ COMPONENT_RACE = ComponentRaceSettings()
 class CornerSwapsSettings:
     """How corner values are swapped."""
 
+    trial_races: int = 3  # races between corners, in which one should have lowered F
     candidates: int = 4  # in a race
     share: float = 0.4  # of the coordinates at corners is swapped at first
     halving: float = 5.0  # rounds after which half as many coordinates are swapped
@@ -73,6 +499,7 @@ CORNER_SWAPS = CornerSwapsSettings()
 class LongStepsSettings:
     """How long steps of groups of coordinates are split, taken and taken back."""
 
+    judged_searches: int = 4  # bisections of all coordinates, in which F should have fallen
     first_groups: int = 4  # into which the coordinates are split first, for each target
     patience: int = 3  # bisections without a fall after which no more coordinates are added for now
     group_room: float = 0.25  # of the room that is left may be filled by a group at once
@@ -94,4 +521,63 @@ LONG_STEPS = LongStepsSettings()
 # --- Support search: exchanges and restarts with the rest of the budget ---------------------------------------------
 
 
+@dataclass(frozen=True)
+class SupportSearchSettings:
+    """How other supports are searched once a descent has ended."""
+
+    temperature: float = 0.7  # of the Gumbel noise on the scores: .4 to 1.0 did equally well in studies/few_calls
+    least_room: float = 0.1  # of a step: if a bound leaves less, the step is made to the other side
+    least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
+    model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls
+    model_trials: int = 5  # of its supports that are tried
+    hessian_share: float = 0.5  # of the calls left that all second derivatives may cost: the rest tries them out
+    most_drawn: int = 500  # exchanges that are drawn until one has not been tried
+    restart_gradients: int = 3  # gradients that the budget must cover before a restart
+    partial_every: int = 2  # every second restart begins with a part of the best support, the others at random
+    dropped_share: float = 0.5  # of that support: what stays should tell as much as what goes
+    first_points: int = 8  # random points whose best one is the start, if nothing led away from the first start
+    length_growth: float = 3.0  # their lengths grow by this factor from restart to restart
+    length_cycle: int = 5  # and begin anew after so many
+    evolve_step: float = 1 / 3  # powers of this are the first steps of random search on the support
+    evolve_cycle: int = 3  # up to this power
+
+
+SUPPORT_SEARCH = SupportSearchSettings()
+
+
+# --- Stochastic descent: strong random noise ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StochasticSettings:
+    """When steps that are not judged one by one are worth while."""
+
+    calls_per_coordinate: int = 40  # a smaller budget does not pay for the stages
+
+
+STOCHASTIC = StochasticSettings()
+
+
 # --- The race -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RaceSettings:
+    """How calls are shared between arms."""
+
+    slice_values: int = 8  # values of F in one slice: shorter ones judge by chance, longer ones waste (few_calls/race)
+    slices: int = 32  # a small budget is cut into at least so many slices, so that a wrong choice can be corrected
+    window: float = 0.25  # share of an arm's calls that count as recent when its rate is measured
+    insurance: float = (
+        1 / 16
+    )  # share of the calls that an arm gets even if it is behind (few_calls/race: 1/8 costs more)
+    trial_part: float = 1 / 8  # a trial takes at most this part of the budget
+    lead_part: float = 1 / 2  # a confirmed arm that has gained nothing yet leads for at most this part of the budget
+    trial_share: float = 0.25  # a trial may cost this share of the calls used before, while another arm makes progress
+    doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
+    start_share: float = 8.0  # F at the start is paid for if the budget is at least so many times its price
+    noise_factor: float = 2.0  # standard deviations of F by which a point must be lower to count as a gain
+    negligible: float = 1e-3  # share of the whole fall below which a gain does not renew the user's patience
+
+
+RACE = RaceSettings()

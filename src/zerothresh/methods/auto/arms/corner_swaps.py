@@ -37,11 +37,16 @@ class CornerSwaps:
     """
 
     name: ClassVar[str] = "corner swaps"
+    decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether all coordinates that may change have finite bounds."""
         free, box = context.free(), context.box
         return box is not None and bool(free.size) and bool(np.isfinite(box.high[free] - box.low[free]).all())
+
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls of the first few races between corners."""
+        return CORNER_SWAPS.trial_races * CORNER_SWAPS.candidates * context.n
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Swap corner values until the budget is spent."""

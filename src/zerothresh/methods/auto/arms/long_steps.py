@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,6 +30,7 @@ class LongSteps:
     """
 
     name: ClassVar[str] = "long steps"
+    decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether slopes tell little, or bounds say how long a step may be; groups are left to other arms."""
@@ -37,6 +39,10 @@ class LongSteps:
             return False
         bounded = box is not None and bool(np.isfinite(box.high[free] - box.low[free]).all())
         return diagnosis.rough or diagnosis.kink or bounded
+
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls in which bisection of long steps should have found a coordinate or two."""
+        return LONG_STEPS.judged_searches * context.n * math.ceil(math.log2(context.free().size + 1))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Take long steps, and what follows from them, until the budget is spent."""

@@ -1,6 +1,6 @@
 """Many functions of one variable at once: sampled at a few places, and interpolated with first and second derivatives.
 
-The single-index model (`zerothresh.methods.auto.arms.single_index_model`) uses one curve per component.
+The single-index model (`zerothresh.methods.auto.models.index_rows`) uses one curve per component.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from zerothresh.basics.arrays import Array
+from zerothresh.methods.auto.settings import CURVES
 from zerothresh.sampling.jit import kernel
-
-MAX_NODES = 10  # a spline goes through at most this many samples: those nearest to where it is needed
-_RELATIVE_SPACING = 0.3  # samples may be sparser away from the centre: their spacing grows with the distance
 
 
 class Curves:
@@ -57,8 +55,8 @@ class Curves:
         keep = np.zeros(near.shape, bool)
         for j in range(near.shape[1]):  # nearest first; a sample too close to one already used adds nothing
             gap = np.where(keep[:, :j], np.abs(near[:, :j] - near[:, j : j + 1]), np.inf)
-            min_gap = np.maximum(spacing, _RELATIVE_SPACING * np.abs(near[:, j] - z))
-            keep[:, j] = (gap.min(axis=1, initial=np.inf) > min_gap) & (keep[:, :j].sum(axis=1) < MAX_NODES)
+            min_gap = np.maximum(spacing, CURVES.relative_spacing * np.abs(near[:, j] - z))
+            keep[:, j] = (gap.min(axis=1, initial=np.inf) > min_gap) & (keep[:, :j].sum(axis=1) < CURVES.max_nodes)
         count = int(keep.sum(axis=1).min())
         rank = np.argsort(~keep, axis=1, kind="stable")[:, : max(count, 1)]
         Z, L = np.take_along_axis(near, rank, 1), np.take_along_axis(values, rank, 1)

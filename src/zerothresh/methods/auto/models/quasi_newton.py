@@ -8,12 +8,9 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint import splicing
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.methods.auto.models.squares import square
+from zerothresh.methods.auto.settings import DESCENT, TINY
 
-MAX_MODELLED_COORDINATES = 1500  # models are dense matrices: memory grows with the square, time with the cube
-_MIN_CURVATURE_COSINE = 1e-8  # pairs with s'y below this share of |s| |y| would make the BFGS update unstable
-_NOISE_FACTOR = 3.0  # s'y must exceed three standard deviations of its noise to say anything about curvature
-_TINY = 1e-300  # lower limit of divisors
-_NEWTON_RIDGE = 1e-10  # times the mean diagonal: keeps the Newton system solvable without changing its solution
+MAX_MODELLED_COORDINATES = DESCENT.most_modelled
 
 
 class QuasiNewton:
@@ -33,7 +30,7 @@ class QuasiNewton:
     @property
     def mean_curvature(self) -> float:
         """The mean curvature along a coordinate; rounding must not make it 0."""
-        return max(float(np.trace(self.B)) / self.coordinates.size, _TINY)
+        return max(float(np.trace(self.B)) / self.coordinates.size, TINY)
 
     def rescale(self, curvature: float) -> None:
         """Reset the Hessian to this curvature in all directions."""
@@ -63,10 +60,10 @@ class QuasiNewton:
         """
         s, norm = step[self.coordinates], float(np.linalg.norm(step))
         sy = float(step[C] @ y)
-        if not sy > _MIN_CURVATURE_COSINE * norm * float(np.linalg.norm(y)) + _NOISE_FACTOR * noise * norm:
+        if not sy > DESCENT.least_cosine * norm * float(np.linalg.norm(y)) + DESCENT.curvature_noise * noise * norm:
             return False
         if not self.scaled:
-            self.rescale(sy / max(square(norm), _TINY))
+            self.rescale(sy / max(square(norm), TINY))
         Bs = self.B @ s
         full_y = Bs.copy()  # where nothing was measured, the gradient is assumed to change as the model predicts
         full_y[np.searchsorted(self.coordinates, C)] = y
@@ -79,7 +76,7 @@ class QuasiNewton:
     def step(self, g: Array, S: Indices) -> Array:
         """Return the Newton step on the support S for the gradient g there."""
         block = self.block(S)
-        shift = _NEWTON_RIDGE * float(np.trace(block)) / max(S.size, 1)
+        shift = DESCENT.newton_ridge * float(np.trace(block)) / max(S.size, 1)
         return -splicing.minimiser(block + shift * np.eye(S.size), g)
 
     def sparse_minimiser(
@@ -118,24 +115,49 @@ class QuasiNewton:
         out[C] = splicing.best_subset(A, b, k, starts=[start] if start.size else [], forced=forced)
         return splicing.make_feasible(A, b, out, C, constraint)
 
-    def exchanges(self, theta: Array, g: Array, C: Indices, count: int) -> list[Array]:
+    def exchanges(self, theta: Array, g: Array, C: Indices, count: int, forced: Indices) -> list[Array]:
         """Return the model's minimisers on up to ``count`` supports that differ from theta's in one coordinate.
 
-        The most promising exchange comes first.
+        The most promising exchange comes first; coordinates in ``forced`` stay.
         """
         S = np.flatnonzero(theta[C])
         if not 0 < S.size < C.size:
             return []
         A = self.block(C)
-        b = A @ theta[C] - g
-        change = splicing.exchange_costs(A, b, S)
+        change = splicing.exchange_costs(A, A @ theta[C] - g, S)
+        change[:, np.isin(C[S], forced)] = np.inf
         points = list[Array]()
         for flat_index in np.argsort(change, axis=None, kind="stable")[:count].tolist():
             j, a = divmod(flat_index, S.size)
             if np.isfinite(change[j, a]):
                 T = S.copy()
                 T[a] = j
-                point = np.zeros(theta.size)
-                point[C[T]] = splicing.minimiser(A[np.ix_(T, T)], b[T])
-                points.append(point)
+                points.append(self.minimiser_on(theta, g, C, T))
         return points
+
+    def minimiser_on(self, theta: Array, g: Array, C: Indices, T: Indices) -> Array:
+        """Return the model's minimiser on the support C[T], given its gradient g on C at theta."""
+        A = self.block(C)
+        point = np.zeros(theta.size)
+        point[C[T]] = splicing.minimiser(A[np.ix_(T, T)], A[T] @ theta[C] - g[T])
+        return point
+
+    def exchange_scores(self, theta: Array, g: Array, C: Indices, forced: Indices) -> Array:
+        """Return half the logarithm of what each exchange gains over what it costs, in the model.
+
+        Returns
+        -------
+        array of shape (c, s): entry (j, a) is for C[j] in the place of the support's a-th coordinate; -inf where j is
+        in the support, or the coordinate to drop is in ``forced``. Empty if there is no exchange.
+        """
+        S = np.flatnonzero(theta[C])
+        if not 0 < S.size < C.size:
+            return np.empty((0, 0))
+        A = self.block(C)
+        b = A @ theta[C] - g
+        change = splicing.exchange_costs(A, b, S)
+        inverse = np.linalg.pinv(A[np.ix_(S, S)], hermitian=True)
+        cost = np.maximum(np.square(inverse @ b[S]) / (2 * np.maximum(np.diag(inverse), TINY)), TINY)
+        gain = np.maximum(cost - change, 0.0)
+        gain[:, np.isin(C[S], forced)] = 0.0
+        return np.asarray(0.5 * np.log(gain / cost))

@@ -1,0 +1,207 @@
+"""Support search for the rest of the budget: exchanges and restarts, at equal numbers of calls.
+
+At a local minimum nothing tells where a better one is. Exchanges are drawn by the model's score with Gumbel noise,
+so that the likely ones come first and every one comes at last; restarts begin at random sparse points, or at a
+random part of the best support. Whichever kind has cost fewer calls comes next, because which one pays depends on the
+problem: exchanges find the support of correlated designs, and restarts leave the basin of a function that is not
+convex.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array
+from zerothresh.methods.auto.arm import Ended
+from zerothresh.methods.auto.moves.column_probe import ColumnProbe
+from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
+from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
+from zerothresh.methods.auto.moves.restarts import partial_support, places, random_points, typical_size
+from zerothresh.methods.auto.oracle import ExactOracle
+from zerothresh.methods.auto.settings import SUPPORT_SEARCH, TINY
+from zerothresh.methods.program.context import Asks
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+if TYPE_CHECKING:
+    from zerothresh.methods.auto.arms.descent import Descent
+
+
+class SupportSearch:
+    """A search that goes on from the point, the gradient and the model of a descent.
+
+    Arguments
+    ---------
+    descent: the descent, at a local minimum.
+    """
+
+    def __init__(self, descent: Descent) -> None:
+        self.descent, self.at, self.context = descent, descent.at, descent.context
+        self.turns = self.restarts = self.gains = 0  # turns, restarts, and turns that found a better point
+        self.probe: ColumnProbe | None = None  # the second derivatives at the best point
+        self.exchanges_left = descent.context.constraint.groups is None  # the model knows no groups
+
+    @property
+    def supports(self) -> int:
+        """The number of supports of full size."""
+        constraint, free = self.context.constraint, self.context.free()
+        forced, total = places(self.context, constraint.include), places(self.context, free)
+        return math.comb(max(total - forced, 0), max(min(self.context.k, total) - forced, 0))
+
+    def search(self) -> Generator[Probes, Answers, Ended]:
+        """Search until the budget ends the run, or every support has been tried."""
+        at, descent = self.at, self.descent
+        yield from descent.resume_after_budget_increase()
+        if self.supports <= 1:
+            return Ended("There is only one support, and no step lowers F on it.")
+        exchange = self._swap if at.oracle.diagnosis.rough else self._exchange
+        spent = {exchange: 0, self._restart: 0}  # calls by kind of move
+        descent.tried.add(_support(at.theta))
+        self.context.remark("Other supports are searched by exchanges and restarts.")
+        while len(descent.tried) < self.supports:
+            move = min(spent, key=lambda kind: spent[kind])
+            before, F = self.context.used, at.F
+            yield from move()
+            if self.context.used == before:  # there was nothing to exchange
+                yield from self._restart()
+            spent[move] += self.context.used - before
+            self.turns += 1
+            if at.F < F:
+                self.gains, self.exchanges_left = self.gains + 1, self.context.constraint.groups is None
+        return Ended(f"All {self.supports} supports were tried.", certified=not at.oracle.diagnosis.random)
+
+    def _beyond_the_budget(self) -> Asks:
+        """Ask for the next gradient although the budget does not cover it: a larger budget continues the run here."""
+        self.at.discard_gradient()
+        yield from self.descent.descend(ignore_budget=True)
+
+    @property
+    def _restart_affordable(self) -> bool:
+        oracle = self.at.oracle
+        return oracle.calls_available >= SUPPORT_SEARCH.restart_gradients * oracle.gradient_cost(self.at.C.size)
+
+    def _exchange(self) -> Asks:
+        """Try what the second derivatives promise, or an exchange drawn at random; descend from it if it lowers F."""
+        at, descent = self.at, self.descent
+        if not self.exchanges_left:
+            yield from self._restart()
+            return
+        cost = trial_cost(at) + (0 if at.g.size and at.g_theta is at.theta else at.oracle.gradient_cost(at.C.size))
+        if at.calls_available < cost:
+            yield from self._beyond_the_budget()
+            return
+        g = yield from at.full_gradient()
+        smooth = isinstance(at.oracle, ExactOracle) and at.theta.any()
+        points = (yield from self._probe()) if smooth else self._drawn_exchange(g)
+        for point in points:
+            descent.tried.add(_support(point))
+            if at.calls_available < trial_cost(at):
+                return
+            if (yield from try_point(at, self.context.H(point))):
+                yield from descent.descend()
+                descent.tried.add(_support(at.theta))
+                return
+
+    def _probe(self) -> Generator[Probes, Answers, list[Array]]:
+        """Measure second derivatives at the best point, and return the points that they promise."""
+        at = self.at
+        if self.probe is None or not self.probe.here:
+            self.probe = ColumnProbe(at)
+        probe = self.probe
+        j = probe.draw()
+        if j is not None:
+            points = yield from probe.promising(j)
+            return points[:1]
+        if probe.rest_of_the_hessian > SUPPORT_SEARCH.hessian_share * at.calls_available:
+            self.exchanges_left = False
+            return []
+        everything = np.arange(at.C.size)
+        incomplete = np.flatnonzero(~probe.hessian.known.all(axis=0))
+        if incomplete.size:
+            yield from probe.measure(int(incomplete[0]), everything)
+            return []
+        self.exchanges_left = False
+        new = [point for point in probe.best_supports() if _support(point) not in self.descent.tried]
+        return new[: SUPPORT_SEARCH.model_trials]
+
+    def _drawn_exchange(self, g: Array) -> list[Array]:
+        """Draw an exchange that has not been tried; none if there is none."""
+        at, rng = self.at, self.context.rng
+        scores = at.model.exchange_scores(at.theta, g, at.C, self.context.constraint.include)
+        gumbel = -np.log(-np.log(np.maximum(rng.uniform(scores.size), TINY))).reshape(scores.shape)
+        order = np.argsort(-(scores + SUPPORT_SEARCH.temperature * gumbel), axis=None, kind="stable")
+        S = np.flatnonzero(at.theta[at.C])
+        for flat in order[: SUPPORT_SEARCH.most_drawn].tolist():
+            j, a = divmod(flat, S.size)
+            if not math.isfinite(scores[j, a]):
+                break
+            T = np.sort(np.append(np.delete(S, a), j))
+            if at.C[T].tobytes() not in self.descent.tried:
+                return [at.model.minimiser_on(at.theta, g, at.C, T)]
+        self.exchanges_left = False
+        return []
+
+    def _swap(self) -> Asks:
+        """Where slopes say nothing: swap a coordinate for another, and take random steps on the support."""
+        at = self.at
+        if at.calls_available < trial_cost(at):
+            yield from self._beyond_the_budget()
+            return
+        yield from swap_coordinate(at, self.turns)
+        yield from evolve_on_support(at, SUPPORT_SEARCH.evolve_step ** (1 + self.turns % SUPPORT_SEARCH.evolve_cycle))
+        at.report()
+
+    def _restart(self) -> Asks:
+        """Descend from a random sparse point or from a part of the best support; keep the better point."""
+        at, descent = self.at, self.descent
+        if not self._restart_affordable:
+            yield from self._exchange() if self.exchanges_left else self._beyond_the_budget()
+            return
+        self.restarts += 1
+        theta, values, decrease, gradient = at.theta, at.values, at.total_decrease, (at.g, at.g_theta)
+        C, stages = at.C, [at.C]
+        if theta.any() and self.restarts % SUPPORT_SEARCH.partial_every == 0:
+            start, dropped = partial_support(at)
+            stages = [np.setdiff1d(C, dropped), C]  # at first without the coordinates that were dropped
+            start_values = yield from at.values_at(start)
+        else:
+            start, start_values = yield from self._random_start()
+        at.go(start, start_values)
+        at.reporting = False
+        for candidates in stages:
+            at.C = candidates
+            at.use(at.oracle.at_first())
+            descent.local_minimum = None
+            yield from descent.descend(exchanging=False)
+        at.reporting = True
+        descent.tried.add(_support(at.theta))
+        if float(values.mean()) - at.negligible > at.F:
+            at.total_decrease = max(decrease, decrease + float(values.mean()) - at.F)
+            at.report()
+            yield from descent.descend()
+            return
+        at.go(theta, values)
+        at.total_decrease, (at.g, at.g_theta) = decrease, gradient
+        descent.local_minimum = theta
+        at.report()
+
+    def _random_start(self) -> Generator[Probes, Answers, tuple[Array, Array]]:
+        """Return a random sparse point and the values there; from a stationary start, the best of several lengths."""
+        at, size = self.at, typical_size(self.at)
+        if at.theta.any():
+            point = random_points(at, at.C, size, 1)[0]
+            return point, (yield from at.values_at(point))
+        length = size * SUPPORT_SEARCH.length_growth ** (self.restarts % SUPPORT_SEARCH.length_cycle - 1)
+        points = random_points(at, at.C, length, SUPPORT_SEARCH.first_points)
+        values = yield from self.context.values(points, at.oracle.components)
+        lowest = int(np.argmin(values.mean(axis=1)))
+        return points[lowest], values[lowest]
+
+
+def _support(theta: Array) -> bytes:
+    """Return what identifies the support of a point."""
+    return np.flatnonzero(theta).tobytes()

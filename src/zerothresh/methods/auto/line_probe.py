@@ -1,0 +1,125 @@
+"""Values of one component along one random direction from the start: what a diagnosis looks at.
+
+The first length comes from the bounds if they are finite, else from the start if that is not zero, and is 1 by
+convention otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array
+from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
+from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, TINY
+from zerothresh.methods.program.context import NARROWEST, Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+
+def box_width(context: Context) -> float:
+    """Return the typical width of the box: the median over the free coordinates; infinite if most have no bounds."""
+    free = context.free()
+    if context.box is None or not free.size:
+        return math.inf
+    with np.errstate(over="ignore"):
+        return float(np.median(context.box.high[free] - context.box.low[free]))
+
+
+class Differences(NamedTuple):
+    """First and second differences over steps of length h, as absolute values, the larger one of both sides."""
+
+    h: float
+    first: float
+    second: float
+    central_second: float  # across the start; 0 if bounds leave room to one side only
+    odd: float  # the part of the first difference that changes its sign with the step
+    values: Array
+
+    @property
+    def bend(self) -> float:
+        """How curved F is over this step."""
+        return self.second / max(self.first, TINY)
+
+
+class LineProbe:
+    """One component, one direction, and what the calls along it have shown so far."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.theta = context.theta0
+        self.component = context.rng.integers(context.n, 1)
+        u = context.rng.normal(context.d)
+        self.one_sided = False  # whether bounds leave room to one side only
+        if context.box is not None:
+            low, high = context.box.low, context.box.high
+            u = np.where(self.theta <= low, np.abs(u), np.where(self.theta >= high, -np.abs(u), u))
+            u = np.where(high > low, u, 0.0)
+            self.one_sided = bool((((self.theta <= low) | (self.theta >= high)) & (high > low)).any())
+        self.u = u / max(float(np.linalg.norm(u)), TINY)
+        self.width = box_width(context)
+        size = float(np.abs(self.theta).max())
+        size = size if size > NARROWEST else 1.0  # a convention, where neither the bounds nor the start have a length
+        self.scale = self.width if self.width < math.inf else size
+        # a longer step along a unit vector would leave the box along most coordinates
+        reach = math.sqrt(context.free().size) if self.width < math.inf else DIAGNOSIS.longest_step
+        self.longest = reach * self.scale
+        self.noise = 0.0  # of a single value
+        self.random = False
+        self.repeats = 1  # calls per value
+        self.largest = self.f0 = 0.0  # the largest absolute value so far, and the value at the start
+
+    def values_at(self, *steps: float) -> Generator[Probes, Answers, Array]:
+        """Return the values at steps along the direction."""
+        points = [self.context.inside(self.theta + step * self.u) if step else self.theta for step in steps]
+        values = (yield from self.context.values(points * self.repeats, self.component))[:, 0]
+        values = values.reshape(self.repeats, -1)
+        self.largest = max(self.largest, float(np.abs(values).max()))
+        if self.repeats > 1:
+            self.noise = float(np.sqrt(values.var(axis=0, ddof=1).mean()))
+        return np.asarray(values.mean(axis=0))
+
+    def differences(self, h: float) -> Generator[Probes, Answers, Differences]:
+        """Ask for the values one and two steps away, to both sides if there is room: there may be a kink."""
+        steps = (h, 2 * h) if self.one_sided else (h, 2 * h, -h, -2 * h)
+        four = np.resize((yield from self.values_at(*steps)), 4)
+        ones, twos = four[[0, 2]], four[[1, 3]]
+        first = float(np.abs(ones - self.f0).max())
+        second = float(np.abs(twos - 2 * ones + self.f0).max())
+        central_second = 0.0 if self.one_sided else abs(float(ones.sum()) - 2 * self.f0)
+        return Differences(h, first, second, central_second, abs(float(ones[0] - ones[1])), four)
+
+    @property
+    def noise_floor(self) -> float:
+        """Differences below this may be noise."""
+        deviations = DIAGNOSIS.random_floor / math.sqrt(self.repeats) if self.random else DIAGNOSIS.floor
+        return deviations * self.noise + DIAGNOSIS.rounding * EPS * self.largest
+
+    def differ(self, one: float, other: float) -> bool:
+        """Whether two values of one point differ by more than rounding, which may depend on the rest of a batch."""
+        return abs(one - other) > DIAGNOSIS.batch_rounding * EPS * self.largest
+
+    def treat_as_random(self) -> None:
+        """From now on every value is the mean of several calls."""
+        self.random = True
+        self.repeats = DIAGNOSIS.random_repeats
+
+    def hides(self, h: float) -> Generator[Probes, Answers, bool]:
+        """Whether random noise hides a step of length h; single values are enough to see that."""
+        self.repeats = 1
+        seen = yield from self.differences(h)
+        hidden = float(np.abs(seen.values - self.f0).max()) <= self.noise_floor
+        self.repeats = DIAGNOSIS.random_repeats
+        return hidden
+
+    def measure_noise(self, seen: Differences) -> Generator[Probes, Answers, None]:
+        """Estimate the noise from values at equidistant points close to the start, once a step shows a difference."""
+        points = range(1, DIAGNOSIS.noise_points)
+        line = yield from self.values_at(*(j * DIAGNOSIS.noise_spacing * seen.h for j in points))
+        every = np.concatenate([[self.f0], line, seen.values])
+        unit = rounding_unit(every * self.context.unit) / self.context.unit
+        rounded = 0.5 * unit if np.unique(every).size > 1 else 0.0
+        self.noise = max(ecnoise(every[: DIAGNOSIS.noise_points]), rounded)

@@ -1,0 +1,104 @@
+"""Quasi-Newton steps on a support, with a backtracking line search."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.position import Position
+from zerothresh.methods.auto.settings import DESCENT, TINY
+from zerothresh.methods.program.context import Asks
+
+
+def newton_step(at: Position, g: Array, S: Indices) -> Array:
+    """Return the model's Newton step on the support S; coordinates that a bound holds are left out.
+
+    Arguments
+    ---------
+    at: where the descent stands.
+    g: array of shape (s,), the gradient on S.
+    S: indices of the support, shape (s,).
+    """
+    free = np.flatnonzero(~_held_by_bounds(at, g, S))
+    step = np.zeros(S.size)
+    if free.size:
+        step[free] = at.model.step(g[free], S[free])
+    return step * min(1.0, at.longest_step / max(float(np.linalg.norm(step)), TINY))
+
+
+def _held_by_bounds(at: Position, g: Array, S: Indices) -> NDArray[np.bool_]:
+    """Return which coordinates of S stand at a bound beyond which F would fall."""
+    box = at.context.box
+    if box is None:
+        return np.zeros(S.size, bool)
+    x = at.theta[S]
+    return np.asarray(((x <= box.low[S]) & (g > 0)) | ((x >= box.high[S]) & (g < 0)))
+
+
+def newton_steps(at: Position, rounds: int) -> Asks:
+    """Make up to ``rounds`` quasi-Newton steps on the support of the position."""
+    context = at.context
+    S = np.flatnonzero(at.theta)
+    last: tuple[Array, Array] | None = None
+    for _ in range(rounds):
+        if S.size == 0 or at.calls_available < at.oracle.gradient_cost(S.size) + 2 * at.oracle.m:
+            return
+        g = yield from at.gradient(S)
+        if last is not None:
+            at.model.learn(at.theta - last[0], g - last[1], S, at.slope_noise)
+        last = at.theta, g
+        step = newton_step(at, g, S)
+        slope = float(g @ step)
+        if not slope < 0:
+            return
+        previous_F, length, decreased = at.F, 1.0, False
+        for _ in range(DESCENT.backtracks):
+            trial = at.theta.copy()
+            trial[S] += length * step
+            trial = context.H(trial)
+            if at.calls_available < at.oracle.m:
+                return
+            values = yield from at.values_at(trial)
+            rise = float(values.mean()) - previous_F
+            if rise < DESCENT.armijo * length * slope:
+                decreased = True
+                break
+            excess = 2 * (rise - length * slope)  # minimiser of the parabola through both values, safeguarded
+            share = -length * slope / excess if excess > 0 else DESCENT.usual_backtrack
+            length *= min(max(share, DESCENT.most_backtrack), DESCENT.least_backtrack)
+        if not decreased:
+            return
+        at.accept(trial, values)
+        gain = previous_F - at.F
+        if gain <= at.negligible and gain <= -DESCENT.short_of_promise * slope:
+            return
+        if gain <= DESCENT.short_of_promise * at.negligible:
+            return
+
+
+def refine_trial(at: Position, F_to_beat: float) -> Asks:
+    """Make quasi-Newton steps on the support of a trial point, as long as they may still beat this value of F."""
+    S = np.flatnonzero(at.theta)
+    last: tuple[Array, Array] | None = None
+    for _ in range(DESCENT.trial_steps):
+        if S.size == 0 or at.calls_available < at.oracle.gradient_cost(S.size) + 2 * at.oracle.m:
+            return
+        g = yield from at.gradient(S)
+        if last is not None:
+            at.model.learn(at.theta - last[0], g - last[1], S, at.slope_noise)
+        last = at.theta, g
+        step = newton_step(at, g, S)
+        promised = -0.5 * float(g @ step)
+        hopeless = at.F - DESCENT.optimism * promised > F_to_beat
+        if hopeless or promised <= at.negligible or not math.isfinite(promised):
+            return
+        trial = at.theta.copy()
+        trial[S] += step
+        trial = at.context.constraint.project(trial)
+        values = yield from at.values_at(trial)
+        if not float(values.mean()) < at.F:
+            return
+        at.go(trial, values)

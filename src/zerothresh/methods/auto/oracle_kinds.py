@@ -1,0 +1,112 @@
+"""Oracles for random values and for kinks, and the choice of the oracle that fits a diagnosis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.findings import Diagnosis
+from zerothresh.methods.auto.oracle import ExactOracle, Oracle
+from zerothresh.methods.auto.settings import DESCENT
+from zerothresh.methods.program.context import Context
+
+
+@dataclass(frozen=True)
+class NoisyOracle(Oracle):
+    """For smooth functions whose values are random.
+
+    Attributes
+    ----------
+    factor: float, difference steps in units of the diagnosed one.
+    shortenings: int, how often in a row they were shortened.
+    """
+
+    factor: float = 1.0
+    shortenings: int = 0
+
+    @property
+    def reads_remembered(self) -> bool:
+        return self.repeats == 1 and self.factor == 1.0
+
+    def step(self, theta: Array) -> float:
+        longest = DESCENT.longest_share_of_box * self.diagnosis.room
+        return min(max(self.factor * self.diagnosis.mu, DESCENT.rounding_step * float(np.abs(theta).max())), longest)
+
+    @property
+    def may_be_longer(self) -> bool:
+        """Whether a difference step may still be lengthened."""
+        within_box = self.factor * self.diagnosis.mu < DESCENT.longest_share_of_box * self.diagnosis.room
+        return self.factor <= DESCENT.longest_noisy_step and within_box
+
+    def longer(self) -> Self:
+        """Return an oracle whose differences stand out of the noise more clearly."""
+        return replace(self, factor=DESCENT.lengthen * self.factor)
+
+    def finer(self, signal_to_noise: float) -> Oracle | None:
+        if not (signal_to_noise > DESCENT.strong_signal and self.shortenings < DESCENT.most_shortenings):
+            return None
+        return replace(self, factor=self.factor / DESCENT.shorten, shortenings=self.shortenings + 1)
+
+    def after_progress(self) -> Self:
+        """Return an oracle that may be shortened anew."""
+        return replace(self, shortenings=0)
+
+
+@dataclass(frozen=True)
+class KinkedOracle(Oracle):
+    """For functions with kinks or jumps: central differences over steps in proportion to the way from the start.
+
+    Attributes
+    ----------
+    share: float, the difference step as a share of the largest change of a coordinate since the start.
+    """
+
+    share: float = DESCENT.rough_step
+
+    @property
+    def central(self) -> bool:
+        return True
+
+    @property
+    def coarse(self) -> bool:
+        return True
+
+    @property
+    def reads_remembered(self) -> bool:
+        return False
+
+    def step(self, theta: Array) -> float:
+        return self.share * travelled(self, theta)
+
+    def finer(self, signal_to_noise: float) -> Oracle | None:
+        return replace(self, share=self.share / DESCENT.shorten_kinked) if self.share > DESCENT.finest_share else None
+
+    def at_first(self) -> Oracle:
+        return replace(self, share=first_share(self.diagnosis))
+
+
+def travelled(oracle: Oracle, theta: Array) -> float:
+    """Return the largest change of a coordinate since the start, or the natural length at the start itself."""
+    diagnosis = oracle.diagnosis
+    longest = DESCENT.longest_share_of_box * diagnosis.room
+    return min(float(np.abs(theta - oracle.context.theta0).max()) or diagnosis.length, longest)
+
+
+def oracle_for(context: Context, diagnosis: Diagnosis, order: Indices) -> Oracle:
+    """Return the oracle that fits what the first calls found."""
+    if diagnosis.kink or diagnosis.rough:
+        return KinkedOracle(context, diagnosis, order, share=first_share(diagnosis))
+    return (NoisyOracle if diagnosis.random else ExactOracle)(context, diagnosis, order)
+
+
+def first_share(diagnosis: Diagnosis) -> float:
+    """Return the first share of a kinked oracle."""
+    return DESCENT.kink_step if diagnosis.kink else DESCENT.rough_step
+
+
+def for_kinks(oracle: Oracle) -> KinkedOracle:
+    """Return an oracle for a function that turned out to have kinks."""
+    return KinkedOracle(oracle.context, oracle.diagnosis, oracle.order, oracle.m, oracle.repeats)
