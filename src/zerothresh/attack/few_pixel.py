@@ -39,9 +39,9 @@ class FewPixel(Program):
 
     groups are swapped. Groups that seem dispensable go first: of three, the one whose removal raised the loss least in
     the races so far. A round races a few candidates on a few components, mostly on those that are not at the lowest
-    value yet. The best one is then evaluated on 2, 4, 8 ... times as many components as long as the loss falls, and becomes the
-    iterate if it falls over all of them. If races fail one after another, up to sixteen are run side by side, which
-    makes larger batches for the model and costs hardly any queries.
+    value yet. The best one is then evaluated on 2, 4, 8 ... times as many components as long as the loss falls, and
+    becomes the iterate if it falls over all of them. If races fail one after another, up to sixteen are run side by
+    side, which makes larger batches for the model and costs hardly any queries.
 
     The loss is
 

@@ -12,7 +12,8 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.moves.component_race import BestIterate, ComponentRace, Stall
+from zerothresh.methods.auto.moves.best_iterate import BestIterate, Stall
+from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.corner_proposals import CornerProposals
 from zerothresh.methods.auto.settings import CORNER_SWAPS
 from zerothresh.methods.program.context import Context
@@ -64,7 +65,7 @@ class CornerSwaps:
         self, first: int, race: ComponentRace, proposals: CornerProposals, best: BestIterate
     ) -> Generator[Probes, Answers, None]:
         """Swap fewer and fewer corners, ``first`` times a share at first, until nothing helps."""
-        context, stall, failed = race.context, Stall(race.context), 0
+        context, stall, failed = race.context, Stall(race), 0
         for rounds in itertools.count():
             if race.due:
                 yield from race.grow()
@@ -79,7 +80,7 @@ class CornerSwaps:
             failed = 0 if outcome.fall > 0 else failed + races
             stall.note(outcome.fall)
             best.note()
-            if stall.reached(race.used):
+            if stall.reached:
                 return
 
     def _candidate(self, theta: Array, size: int, inside: float, proposals: CornerProposals, context: Context) -> Array:

@@ -12,7 +12,8 @@ import numpy as np
 
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.moves.component_race import BestIterate, ComponentRace, Stall
+from zerothresh.methods.auto.moves.best_iterate import BestIterate, Stall
+from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.long_moves import LongMoves
 from zerothresh.methods.auto.settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
@@ -50,7 +51,7 @@ class LongSteps:
         yield from race.begin()
         moves, best = LongMoves(context, diagnosis, race), BestIterate(context, race)
         while True:
-            stall = Stall(context)
+            stall = Stall(race)
             yield from self._forward(moves, best, stall)
             yield from self._backward(moves, best, stall)
             yield from self._mixed(moves, best, stall)
@@ -73,7 +74,7 @@ class LongSteps:
 
     def _mixed(self, moves: LongMoves, best: BestIterate, stall: Stall) -> Generator[Probes, Answers, None]:
         """Make the move that lowered F most per call of late, and the others now and then, until none helps."""
-        race, context = moves.race, moves.context
+        race = moves.race
         kinds = (moves.add, moves.drop, moves.exchange, moves.turn, moves.swap, moves.value, moves.drift)
         rates, spent = np.zeros(len(kinds)), np.zeros(len(kinds))  # recent falls per value of F, and values
         idle = 0  # moves in a row that had nothing to ask for
@@ -82,9 +83,9 @@ class LongSteps:
                 yield from race.grow()
             explore = turn % LONG_STEPS.explore == 0 or not rates.any()
             kind = int(np.argmin(spent) if explore else np.argmax(rates))
-            before = context.used
+            before = race.calls
             fall = yield from kinds[kind]()
-            asked = (context.used - before) / race.used
+            asked = (race.calls - before) / race.used
             spent[kind] = spent[kind] + asked if asked else spent.max() + 1  # with nothing to ask for, it comes last
             idle = 0 if asked else idle + 1
             values = max(asked, 1)
@@ -92,5 +93,5 @@ class LongSteps:
             rates[kind] = keep * rates[kind] + (1 - keep) * fall / values if asked else 0.0
             stall.note(fall)
             best.note()
-            if stall.reached(race.used) or idle > len(kinds):
+            if stall.reached or idle > len(kinds):
                 return
