@@ -562,6 +562,7 @@ class ComponentRaceSettings:
     floor_last: float = 20.0  # the larger, the later components at their lowest value come in a race
     recent: float = 0.3  # weight of the newest race in the mean change of a component
     deviations: float = 1.0  # of the noise by which F has to fall
+    least_idle: int = 100  # values of F without a fall, at least, after which a search begins elsewhere
     sure: float = 3.0  # standard errors by which an iterate must be below the start if not all components were seen
 
 
@@ -604,9 +605,9 @@ class LongStepsSettings:
     shrink: float = 0.5  # and after a failure to both sides
     shortest: float = 2.0**-12  # of the range: steps of values below that are of no use
     drops_tried: int = 2  # coordinates of the support that a step may replace
+    shares: tuple[float, ...] = (1.0, 0.25)  # of the length where there are no bounds: how long steps are
     best_drops: int = 8  # coordinates of the support that are missed least and may be swapped
     best_adds: int = 64  # coordinates outside that may be swapped for them
-    kick: float = 0.2  # share of the support that is swapped when nothing helps any more
 
 
 LONG_STEPS = LongStepsSettings()

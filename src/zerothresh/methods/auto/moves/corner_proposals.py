@@ -96,7 +96,7 @@ class CornerProposals:
         """What each place of a point seems to be worth, (places,)."""
         values = theta[self.members]
         side = (values > 0).astype(np.int64)
-        return np.where(values != 0, self.worth[side, self.members], 0.0).sum(axis=1)
+        return np.asarray(np.where(values != 0, self.worth[side, self.members], 0.0).sum(axis=1))
 
     def learn(self, theta: Array, points: list[Array], changes: Array) -> None:
         """Fit the worths to the changes of F by candidates, one after the other."""
