@@ -18,7 +18,7 @@ from zerothresh.methods.auto.arms.grouped_slopes import GroupedSlopes
 from zerothresh.methods.auto.arms.long_steps import LongSteps
 from zerothresh.methods.auto.arms.random_steps import RandomSteps
 from zerothresh.methods.auto.arms.single_index import SingleIndex
-from zerothresh.methods.auto.arms.stochastic_steps import StochasticSteps
+from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
 from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.auto.race import race
 from zerothresh.methods.program.base_class import Program
@@ -28,7 +28,7 @@ from zerothresh.rounds.task import Task
 
 ARMS: tuple[Arm, ...] = (  # in the order in which they are tried: those that test their own assumption come first
     ActiveSubset(),  # F depends on few coordinates: find them by bisection, then search globally among them
-    StochasticSteps(),  # random noise hides single steps: many steps, judged together
+    StochasticDescent(),  # random noise hides single steps: many steps, judged together
     SingleIndex(),  # components are losses of linear scores: learn the rows, and minimise the model without calls
     GroupedSlopes(),  # fewer calls than coordinates: split signed groups, steepest first
     LocalDescent(),  # differences, quasi-Newton steps on the support, exchanges; then other supports

@@ -642,19 +642,6 @@ class SupportSearchSettings:
 SUPPORT_SEARCH = SupportSearchSettings()
 
 
-# --- Stochastic descent: strong random noise ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class StochasticSettings:
-    """When steps that are not judged one by one are worth while."""
-
-    calls_per_coordinate: int = 40  # a smaller budget does not pay for the stages
-
-
-STOCHASTIC = StochasticSettings()
-
-
 # --- Random steps: the last resort ----------------------------------------------------------------------------------
 
 
