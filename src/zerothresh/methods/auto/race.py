@@ -78,7 +78,7 @@ class Contender:
 
     def rate(self, best: float) -> float:
         """Return which share of its distance to the best fall known it closed per call, over its recent calls."""
-        recent = min(max(RACE.window * self.calls, slice_length(self.run)), self.calls)
+        recent = min(max(RACE.window * self.calls, slice_length(self.run), self.trial), self.calls)
         before = max(fall for calls, fall in self._falls if calls <= self.calls - recent)
         return (self.fall - before) / (best - before) / recent if best > before else 0.0
 
@@ -98,7 +98,7 @@ class Contender:
         answers = yield self.request
         self.calls += self.run.used - before
         self._go_on(answers)
-        if self.context.fall > self.fall + self.noise:
+        if self.context.fall > self.fall:
             self._falls.append((self.calls, self.context.fall))
 
     def _go_on(self, answers: Answers | None) -> None:

@@ -53,9 +53,8 @@ class LocalDescent:
         return free > 0 and context.left >= DESCENT.min_gradients * first * (free + 2) + judgement
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
-        """Return the calls of a gradient of the first components, and of some steps on the support."""
-        first = max(1, math.ceil(context.n / DESCENT.first_share))
-        return first * (context.free().size + DESCENT.judged_steps * (context.k + 1))
+        """Return the calls of a gradient of F, and of some steps on the support."""
+        return context.n * (context.free().size + DESCENT.judged_steps * (context.k + 1))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Descend, then search on from there."""
