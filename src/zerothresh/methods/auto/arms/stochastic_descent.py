@@ -41,8 +41,8 @@ class StochasticDescent:
         return diagnosis.strong_noise and free > 0 and context.left > STOCHASTIC.calls_per_coordinate * free
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
-        """Return the calls after which stages should have lowered F."""
-        return STOCHASTIC.calls_per_coordinate * context.free().size
+        """Return all calls that are left: noise averages out slowly, and no early judgement is fair."""
+        return int(context.left)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Run stages until many of them in a row have not lowered F."""
