@@ -318,8 +318,8 @@ class IndexSettings:
 class CurveSettings:
     """The functions l_i of one variable: where they are sampled, and how the modelled F is minimised."""
 
-    max_nodes: int = 10  # a spline goes through at most this many samples: those nearest to where it is needed
-    relative_spacing: float = 0.3  # samples may be sparser away from the centre: their spacing grows with distance
+    max_nodes: int = 30  # a spline goes through at most this many samples: they reach from near to far
+    relative_spacing: float = 0.4  # samples may be sparser away from the centre: spacing over distance
     samples: tuple[float, ...] = (-1.0, 1.0, -2.5, 2.5)  # first samples along a row, in curvature lengths
     far_samples: tuple[float, ...] = (-6.0, 6.0)  # further ones before the last fit, which looks for other supports
     shortest_length: float = 0.03  # in natural lengths: limits of the curvature length, which is a median
