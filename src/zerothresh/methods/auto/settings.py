@@ -310,7 +310,8 @@ class RowSettings:
     first: int = 16  # components to begin with, or k if that is more: fewer do not show which coordinates matter
     fit_values: int = 10  # per component, beside its row: the curvature, the values of a fit and their check
     reserve: float = 1.5  # times the first rows that the budget must cover: the fit and its check need calls as well
-    weak: float = 1e-2  # a row below this share of the typical norm belongs to a component stationary at the start
+    weak: float = 5e-3  # a row below this share of the typical norm belongs to a component stationary at the start
+    typical: float = 0.9  # quantile of the norms of rows: more than half of the components may be stationary
     weak_deviations: float = 8.0  # times its noise: a shorter row says more about the noise than about the component
     often_weak: float = 0.1  # share of such components beyond which all others are learnt at another point at once
     form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term
@@ -357,9 +358,10 @@ class IndexSettings:
 class CurveSettings:
     """The functions l_i of one variable: where they are sampled, and how the modelled F is minimised."""
 
-    max_nodes: int = 10  # a spline goes through at most this many samples: those nearest to where it is needed
-    relative_spacing: float = 0.3  # samples may be sparser away from the centre: their spacing grows with distance
+    max_nodes: int = 30  # a spline goes through at most this many samples: they reach from near to far
+    relative_spacing: float = 0.4  # samples may be sparser away from the centre: spacing over distance
     samples: tuple[float, ...] = (-1.0, 1.0, -2.5, 2.5)  # first samples along a row, in curvature lengths
+    far_samples: tuple[float, ...] = (-6.0, 6.0)  # further ones before the last fit, which looks for other supports
     shortest_length: float = 0.03  # in natural lengths: limits of the curvature length, which is a median
     longest_length: float = 3.0
     trust_radius: float = 40.0  # in curvature lengths, at first: so far parabolas beyond the samples are believed

@@ -65,7 +65,7 @@ class RowLearner:
         self._norms = np.concatenate([self._norms, lengths])
         row_noise = self.diagnosis.noise / self.diagnosis.mu * np.sqrt(C.size)
         weak = np.flatnonzero(
-            lengths < max(ROWS.weak * float(np.median(self._norms)), ROWS.weak_deviations * row_noise)
+            lengths < max(ROWS.weak * float(np.quantile(self._norms, ROWS.typical)), ROWS.weak_deviations * row_noise)
         )
         if weak.size and context.left > weak.size * (C.size + 1) + m:
             self._often_weak = weak.size > ROWS.often_weak * components.size

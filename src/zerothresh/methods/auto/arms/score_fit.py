@@ -183,9 +183,10 @@ class ScoreFit:
             if context.left < m:
                 return
             if not mean - predicted > share * max(start - predicted, 0.0) + noise_margin:
-                if not final or searched_again or radius >= first_radius:
+                if not final or searched_again:
                     return
                 radius, searched_again = first_radius, True  # the whole model, once more before the search ends
+                yield from self._sample_far()
                 continue
             trial_values = (yield from context.values([trial], self.order[:m]))[0]
             self._add_to_curves(trial, trial_values)
@@ -215,26 +216,39 @@ class ScoreFit:
         """Add the values of all components at theta as one sample of each curve."""
         self.curves.add(self.data.scores(theta), values - self.data.l2_change(theta))
 
-    def _sample_curves(self) -> Generator[Probes, Answers, None]:
+    def _samples_along(self, first: int, places: tuple[float, ...]) -> Generator[Probes, Answers, Curves]:
+        """Sample l_i of the components from ``first`` on at places along their rows, in curvature lengths."""
+        context, data, V = self.context, self.data, self.data.V[first:]
+        curves = Curves(len(V))
+        unit_rows, length = V / norms(V)[:, None], self._curvature_length()
+        points = context.theta0 + data.full(np.concatenate([unit_rows * (place * length) for place in places]))
+        points = context.inside(points)
+        values = yield from context.each(points, np.tile(self.order[first : len(data)], len(places)))
+        z = np.einsum("rc,rc->r", (points - context.theta0)[:, data.C], np.tile(V, (len(places), 1)))
+        samples = values - data.l2_change(points)
+        for place, sample in zip(np.split(z, len(places)), np.split(samples, len(places)), strict=True):
+            curves.add(place, sample)
+        return curves
+
+    def _sample_curves(self) -> Asks:
         """Give components without a curve their first samples: the start, four points along the row, and theta."""
         context, data, known, m = self.context, self.data, len(self.curves), len(self.data)
         if known == m:
             return
-        V, components = data.V[known:], self.order[known:m]
         curves = Curves(m - known)
-        curves.add(np.zeros(m - known), data.f0[known:])
-        unit_rows, length = V / norms(V)[:, None], self._curvature_length()
         if context.left > (len(CURVES.samples) + 1) * m:
-            moves = np.concatenate([unit_rows * (share * length) for share in CURVES.samples])
-            points = context.inside(context.theta0 + data.full(moves))
-            values = yield from context.each(points, np.tile(components, len(CURVES.samples)))
-            z = np.einsum("rc,rc->r", (points - context.theta0)[:, data.C], np.tile(V, (len(CURVES.samples), 1)))
-            samples = (values - data.l2_change(points)).reshape(len(CURVES.samples), -1)
-            for places, sample in zip(z.reshape(samples.shape), samples, strict=True):
-                curves.add(places, sample)
+            curves = yield from self._samples_along(known, CURVES.samples)
+        curves.add(np.zeros(m - known), data.f0[known:])
         if self.theta is not context.theta0:
             curves.add(data.scores(self.theta)[known:], self.values[known:m] - float(data.l2_change(self.theta)))
         self.curves.extend(curves)
+
+    def _sample_far(self) -> Asks:
+        """Sample the curves far from the start, where other supports may lead."""
+        if self.context.left > (len(CURVES.far_samples) + 1) * len(self.data):
+            far = yield from self._samples_along(0, CURVES.far_samples)
+            for place, sample in zip(far.z.T, far.l.T, strict=True):
+                self.curves.add(place, sample)
 
 
 def square_sum(*parts: float | Array) -> Array:
