@@ -259,6 +259,8 @@ class SupportSearchSettings:
     temperature: float = 0.7  # of the Gumbel noise on the scores: .4 to 1.0 did equally well in studies/few_calls
     component_share: float = 0.25  # of the components from which second derivatives are measured
     least_components: int = 2  # times k of them at least
+    trial_share: float = 0.34  # of the components on which a restart is tried before all of them are asked
+    trial_passes: int = 4  # supports that it chooses there at most
     least_room: float = 0.1  # of a step: if a bound leaves less, the step is made to the other side
     least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
     model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls
