@@ -70,6 +70,7 @@ class DiagnosisSettings:
     bent: float = 0.1  # and bent by this much over it has a kink in between
     jump_growth: float = 3.0  # a first difference that grows by less than this
     jump_lengthening: float = 20.0  # over a step that grew by more than this is a jump
+    plateau_order: int = 4  # the highest order with which a smooth function may begin before it counts as flat
     even_share: float = 0.1  # a first difference with a smaller odd part has no slope
     shorten_even: float = 0.01  # how fast the step shrinks to look for a slope
     even_shortening: float = 1e-6  # of the first such step: if no slope shows up to there, the start is stationary
