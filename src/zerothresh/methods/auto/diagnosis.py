@@ -104,7 +104,8 @@ class _Diagnoser:
             previous = h, first
             if not noise_known and max(first, second) > floor:
                 noise_known = True
-                yield from self.probe.measure_noise(seen)
+                if (yield from self.probe.measure_noise(seen)):
+                    return self._rough_diagnosis()
                 floor = self.probe.noise_floor
             if second <= floor:  # too short to see the curvature
                 straight_length = h if first > floor else 0.0

@@ -70,6 +70,7 @@ class DiagnosisSettings:
     bent: float = 0.1  # and bent by this much over it has a kink in between
     jump_growth: float = 3.0  # a first difference that grows by less than this
     jump_lengthening: float = 20.0  # over a step that grew by more than this is a jump
+    plateau_order: int = 4  # the highest order with which a smooth function may begin before it counts as flat
     even_share: float = 0.1  # a first difference with a smaller odd part has no slope
     shorten_even: float = 0.01  # how fast the step shrinks to look for a slope
     even_shortening: float = 1e-6  # of the first such step: if no slope shows up to there, the start is stationary
@@ -625,6 +626,8 @@ class SupportSearchSettings:
     temperature: float = 0.7  # of the Gumbel noise on the scores: .4 to 1.0 did equally well in studies/few_calls
     component_share: float = 0.25  # of the components from which second derivatives are measured
     least_components: int = 2  # times k of them at least
+    trial_share: float = 0.34  # of the components on which a restart is tried before all of them are asked
+    trial_passes: int = 4  # supports that it chooses there at most
     least_room: float = 0.1  # of a step: if a bound leaves less, the step is made to the other side
     least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
     model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls

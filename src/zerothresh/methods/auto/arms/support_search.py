@@ -22,6 +22,7 @@ from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swa
 from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
 from zerothresh.methods.auto.moves.restarts import partial_support, places, random_points, typical_size
 from zerothresh.methods.auto.oracle import ExactOracle
+from zerothresh.methods.auto.position import Standing
 from zerothresh.methods.auto.settings import DESCENT, SUPPORT_SEARCH, TINY
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
@@ -176,22 +177,20 @@ class SupportSearch:
             return
         self.restarts += 1
         best, F, C, stages = at.standing(), at.F, at.C, [at.C]
+        at.reporting = False
         if best.theta.any() and self.restarts % SUPPORT_SEARCH.partial_every == 0:
             start, dropped = partial_support(at)
             stages = [np.setdiff1d(C, dropped), C]  # at first without the coordinates that were dropped
-            start_values = yield from at.values_at(start)
         else:
-            start, start_values = yield from self._random_start()
-        at.go(start, start_values)
-        at.reporting = False
-        for candidates in stages:
+            start = yield from self._random_start()
+        at.C = stages[0]
+        hopeful = yield from self._try_on_some(start, best)
+        for candidates in stages if hopeful else ():
             at.C = candidates
-            at.use(at.oracle.at_first())
-            descent.local_minimum = None
-            yield from descent.descend(exchanging=False)
-        at.reporting = True
+            yield from self._descend_anew()
+        at.C, at.reporting = C, True
         descent.tried.add(_support(at.theta))
-        if F - at.negligible > at.F:
+        if hopeful and F - at.negligible > at.F:
             at.total_decrease = best.total_decrease + F - at.F
             at.report()
             yield from descent.descend()
@@ -200,17 +199,41 @@ class SupportSearch:
         descent.local_minimum = best.theta
         at.report()
 
-    def _random_start(self) -> Generator[Probes, Answers, tuple[Array, Array]]:
-        """Return a random sparse point and the values there; from a stationary start, the best of several lengths."""
+    def _descend_anew(self) -> Asks:
+        """Descend from where the position stands now, to a local minimum."""
+        self.at.use(self.at.oracle.at_first())
+        self.descent.local_minimum = None
+        yield from self.descent.descend(exchanging=False)
+
+    def _try_on_some(self, start: Array, best: Standing) -> Generator[Probes, Answers, bool]:
+        """Descend on some of the components; returns whether they prefer the point that this leads to."""
+        at, everything = self.at, self.at.oracle.m
+        m = max(SUPPORT_SEARCH.least_components * self.context.k, math.ceil(SUPPORT_SEARCH.trial_share * everything))
+        if m >= everything or at.oracle.diagnosis.random:
+            at.go(start, (yield from at.values_at(start)))
+            return True
+        at.use(at.oracle.with_components(m))
+        at.go(start, (yield from at.values_at(start)))
+        for _ in range(SUPPORT_SEARCH.trial_passes):
+            F = at.F
+            yield from self._descend_anew()
+            if at.negligible >= F - at.F:
+                break
+        hopeful = float(best.values[:m].mean()) > at.F
+        at.use(at.oracle.with_components(everything))
+        if hopeful:
+            at.go(at.theta, (yield from at.values_at(at.theta)))
+        return hopeful
+
+    def _random_start(self) -> Generator[Probes, Answers, Array]:
+        """Return a random sparse point; from a stationary start, the best of several lengths."""
         at, size = self.at, typical_size(self.at)
         if at.theta.any():
-            point = random_points(at, at.C, size, 1)[0]
-            return point, (yield from at.values_at(point))
+            return random_points(at, at.C, size, 1)[0]
         length = size * SUPPORT_SEARCH.length_growth ** (self.restarts % SUPPORT_SEARCH.length_cycle - 1)
         points = random_points(at, at.C, length, SUPPORT_SEARCH.first_points)
         values = yield from self.context.values(points, at.oracle.components)
-        lowest = int(np.argmin(values.mean(axis=1)))
-        return points[lowest], values[lowest]
+        return points[int(np.argmin(values.mean(axis=1)))]
 
 
 def _support(theta: Array) -> bytes:
