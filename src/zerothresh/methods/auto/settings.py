@@ -188,7 +188,7 @@ class GlobalSearchSettings:
     least_width: float = 0.02
     basin: float = 0.6  # lengths around a bottom within which values are left out of later models
     first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
-    near_radius: float = 0.05  # the same for descents from near the best point, and how far from it they begin
+    near_radii: tuple[float, float] = (0.01, 0.08)  # the same for descents from the best point, drawn by chance
     last_radius: float = 1e-3  # where it ends
     growing: float = 0.7  # actual over predicted fall above which the radius doubles
     failing: float = 0.1  # and below which it is halved

@@ -13,7 +13,7 @@ from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
-KINDS = ("process", "far", "near")
+KINDS = ("process", "near", "far")  # in a tie, the cheaper one is next
 
 
 class Descents:
@@ -26,8 +26,8 @@ class Descents:
 
     def __init__(self, search: CubeSearch) -> None:
         self.search = search
-        self.values = dict.fromkeys(KINDS, 0)  # that each kind has had
-        self.kind = KINDS[0]
+        self.values = {"process": 0.0, "near": np.inf, "far": 0.0}  # that each kind has had
+        self.kind = "process"
 
     def next(self) -> Generator[Probes, Answers, None]:
         """Make one descent."""
@@ -42,9 +42,9 @@ class Descents:
             start = search.Z[outside[np.argmin(search.y[outside])]] if known else search.context.rng.uniform(search.p)
             yield from descend_by_quadratic(search, start=start, radius=SET.first_radius)
         else:
-            moves = SET.near_radius * (2.0 * search.context.rng.uniform(search.p) - 1.0)
-            start = np.clip(search.Z[int(np.argmin(search.y))] + moves, 0.0, 1.0)
-            yield from descend_by_quadratic(search, start=start, radius=SET.near_radius)
+            shortest, longest = SET.near_radii
+            radius = shortest * (longest / shortest) ** float(search.context.rng.uniform()[0])
+            yield from descend_by_quadratic(search, start=search.Z[int(np.argmin(search.y))], radius=radius)
         self.values[kind] += search.y.size - begin
         if kind == "far" and first:
             self.values["near"] = self.values["far"]  # as if it had begun together with the others
