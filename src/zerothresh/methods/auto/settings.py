@@ -467,6 +467,7 @@ class ComponentRaceSettings:
     floor_last: float = 20.0  # the larger, the later components at their lowest value come in a race
     recent: float = 0.3  # weight of the newest race in the mean change of a component
     deviations: float = 1.0  # of the noise by which F has to fall
+    rounding: float = 8.0  # units of rounding of a value up to which a change is none
     least_idle: int = 100  # values of F without a fall, at least, after which a search begins elsewhere
     sure: float = 3.0  # standard errors by which an iterate must be below the start if not all components were seen
 
