@@ -24,11 +24,11 @@ class Plateau:
 
     n = 1
 
-    def __init__(self, d=200, true=6, unit=1.0, offset=0.0, noise=0.0, harm=0.02):
+    def __init__(self, d=200, true=6, unit=1.0, offset=0.0, noise=0.0, harm=0.03):
         rng = np.random.default_rng(0)
         self.d, self.unit, self.offset, self.noise, self.rng = d, unit, offset, noise, rng
         self.true = np.sort(rng.choice(d, true, replace=False))
-        self.worth = np.full(d, -harm)
+        self.worth = -harm * rng.random(d)
         self.worth[self.true] = rng.uniform(1.0, 2.0, true)
         self.asked = []
 
@@ -53,9 +53,9 @@ def test_long_steps_find_what_a_flat_start_hides_in_fewer_calls_than_coordinates
 
 
 def test_long_steps_drop_what_is_not_needed_and_fill_its_place():
-    def decoyed(x):  # coordinate 0 looks best at first, and is worth little once 1 or 2 is there
+    def decoyed(x):  # coordinate 0 looks best at first, and is worth little once 1 and 2 are there
         both = int(x[1] < -1) + int(x[2] < -1)
-        return 10.0 - (1.5 if both == 0 else 0.1) * (x[0] < -1) - both - 0.5 * (x[3] < -1)
+        return 10.0 - (1.5, 0.6, 0.1)[both] * (x[0] < -1) - both - 0.5 * (x[3] < -1)
 
     found = zt.minimize(decoyed, np.zeros(40), 3, budget=600, method=Alone(), bounds=(-2, 0), seed=0, progress=False)
     assert found.support.tolist() == [1, 2, 3]
