@@ -234,6 +234,7 @@ class GroupedSlopesSettings:
     significance: float = 3.0  # standard errors by which a point must be better on a sample of the components
     judges: int = 5  # the standard error of fewer components says too little
     judge_share: float = 0.5  # of the calls left that one judgement may cost
+    least_steps: int = 8  # coordinates that a budget should be able to find, or this is not for it
     first_groups: int = 4  # groups whose slopes on the first sample tell how many components a slope takes
     chance: float = 2.0  # standard deviations of a mean square that chance may add
     group_signal: float = 4.0  # of the variance of a group's mean slope that its square must be to be worth a search
@@ -565,6 +566,7 @@ class ComponentRaceSettings:
     floor_last: float = 20.0  # the larger, the later components at their lowest value come in a race
     recent: float = 0.3  # weight of the newest race in the mean change of a component
     deviations: float = 1.0  # of the noise by which F has to fall
+    rounding: float = 8.0  # units of rounding of a value up to which a change is none
     least_idle: int = 100  # values of F without a fall, at least, after which a search begins elsewhere
     sure: float = 3.0  # standard errors by which an iterate must be below the start if not all components were seen
 
@@ -598,6 +600,7 @@ class LongStepsSettings:
     """How long steps of groups of coordinates are split, taken and taken back."""
 
     judged_searches: int = 4  # bisections of all coordinates, in which F should have fallen
+    least_steps: int = 8  # coordinates that a budget should be able to find, or this is not for it
     first_groups: int = 4  # into which the coordinates are split first, for each target
     patience: int = 3  # bisections without a fall after which no more coordinates are added for now
     group_room: float = 0.25  # of the room that is left may be filled by a group at once

@@ -34,12 +34,16 @@ class LongSteps:
     decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether slopes tell little, or bounds say how long a step may be; groups are left to other arms."""
+        """Whether slopes tell little, or bounds say how long a step may be and the budget allows several of them.
+
+        Groups are left to other arms.
+        """
         free, box = context.free(), context.box
         if context.constraint.groups is not None or not free.size:
             return False
         bounded = box is not None and bool(np.isfinite(box.high[free] - box.low[free]).all())
-        return diagnosis.rough or diagnosis.kink or bounded
+        values = LONG_STEPS.least_steps * (LONG_STEPS.first_groups + 2 * math.log2(free.size))  # of F, as forecast
+        return diagnosis.rough or diagnosis.kink or (bounded and context.left > values * context.n)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls in which bisection of long steps should have found a coordinate or two."""

@@ -21,7 +21,7 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-class Outcome(NamedTuple):
+class RaceOutcome(NamedTuple):
     """What a race has shown."""
 
     changes: Array  # mean change of the components of the first leg, one per candidate
@@ -102,7 +102,7 @@ class ComponentRace:
         """Return at most ``count`` candidates, so that the budget lets one of them finish."""
         return int(max(1, min(count, (self.context.left - self.used + self.leg) // self.leg)))
 
-    def run(self, points: list[Array], side_by_side: int) -> Generator[Probes, Answers, Outcome]:
+    def run(self, points: list[Array], side_by_side: int) -> Generator[Probes, Answers, RaceOutcome]:
         """Race candidates; each set of ``side_by_side`` of them keeps one for the second leg.
 
         The winner becomes the iterate.
@@ -125,7 +125,7 @@ class ComponentRace:
             affordable = int(self.context.left // (some.size * (2 if self.noise else 1)))
             left = left[np.argsort(sums[left], kind="stable")][:affordable]
             if not left.size:
-                return Outcome(first, None)
+                return RaceOutcome(first, None)
             new = yield from self.changes([points[i] for i in left], some)
             changes[left[:, None], some] = new
             sums[left] = changes[left].sum(axis=1)
@@ -133,9 +133,9 @@ class ComponentRace:
         best = int(left[np.argmin(sums[left])])
         fall = -float(sums[best]) / self.used
         if fall < self.floor():
-            return Outcome(first, None)
+            return RaceOutcome(first, None)
         self.take(points[best], changes[best])
-        return Outcome(first, best, fall)
+        return RaceOutcome(first, best, fall)
 
     def take(self, point: Array, changes: Array) -> None:
         """Make a point the iterate, whose values differ by ``changes``, (n,); those not in use are 0."""
@@ -150,8 +150,7 @@ class ComponentRace:
 
     def floor(self) -> float:
         """The fall that a candidate needs: none without noise, so that an iterate may wander over a plateau."""
-        rounding = EPS * abs(float(self.values[self.active].mean()))
-        return COMPONENT_RACE.deviations * self.noise * math.sqrt(2 / self.used) if self.noise else -rounding
+        return COMPONENT_RACE.deviations * self.noise * math.sqrt(2 / self.used)
 
     def changes(self, points: list[Array], of: Indices) -> Generator[Probes, Answers, Array]:
         """Return f_i(point) - f_i(iterate), (points, components); under noise the iterate is asked for again."""
@@ -161,7 +160,9 @@ class ComponentRace:
         if self.noise:
             self.values[of] = values[-1]
             return np.asarray(values[:-1] - values[-1])
-        return np.asarray(values - self.values[of])
+        changes = values - self.values[of]
+        rounding = COMPONENT_RACE.rounding * EPS * np.maximum(np.abs(values), np.abs(self.values[of]))
+        return np.where(np.abs(changes) > rounding, changes, 0.0)
 
     def _note_lowest(self, values: Array, of: Indices) -> None:
         lowest = values.min(axis=0)

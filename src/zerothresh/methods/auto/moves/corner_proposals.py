@@ -75,11 +75,9 @@ class CornerProposals:
 
     def revalue(self, theta: Array, rng: Stream) -> Array:
         """Return a point with another value of one coordinate: 0, a corner, or a step of random length inside."""
-        support = self.support(theta)
-        if not support.size:
-            return self.swap(theta, 1, rng)
-        u = rng.uniform(5)
-        place = int(support[int(u[0] * support.size)])
+        support, u = self.support(theta), rng.uniform(6)
+        anywhere = support.size < self.k and (u[5] < 0.5 or not support.size)
+        place = int(u[0] * len(self.members)) if anywhere else int(support[int(u[0] * support.size)])
         j = int(self.members[place, int(u[1] * self.members.shape[1])])
         out = theta.copy()
         if u[2] < CORNER_SWAPS.zeros:
