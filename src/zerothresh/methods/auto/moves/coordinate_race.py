@@ -15,7 +15,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array, Indices
+from zerothresh.basics.arrays import Indices
 from zerothresh.methods.auto.moves.best_first import FoundSlope
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
 from zerothresh.methods.auto.moves.support_polish import SampledPoint
