@@ -42,6 +42,14 @@ class GroupedSlopesSettings:
     shrinkings: int = 3  # times in a row that the step shrinks
     lengthen: float = 100.0  # factor of the step where no group changes F at all
     flat_searches: int = 4  # searches without any change of F after which it is taken to be constant
+    splits: float = 2.0  # values per level of halving that a search takes: one for each of two groups, about
+    searches: float = 2.0  # searches that must be affordable, or coordinates are not told from one another at all
+    group_share: float = 0.125  # of the affordable values that the first groups of a search may take
+    search_share: float = 0.5  # of the affordable values after which a search goes straight down to one coordinate
+    coarse_share: float = 0.5  # of the affordable values for slopes where coordinates are not told apart; steps follow
+    shortest: float = 0.1  # factor of the step after a failed one, at least: parabolas far from a minimum mislead
+    longest: float = 0.5  # factor of the step after a failed one, at most
+    first_share: float = 0.125  # of the calls left that one value on the first sample may cost
     sample: int = 8  # components that a search begins with: fewer hardly give a standard error
     growth: int = 4  # factor of the sample: all smaller samples together cost a third of the next one
     stand_out: float = 4.0  # standard errors: the largest of 10,000 standard normals is about this large

@@ -42,7 +42,8 @@ class GroupedSlopes:
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         d = context.free().size
-        return context.constraint.groups is None and d > 1 and context.left < SETTINGS.gradients * context.n * (d + 2)
+        enough = context.left >= SETTINGS.gradients * context.n * (d + 2)
+        return context.constraint.groups is None and d > context.k and not enough
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         return (yield from _Pursuit(context, diagnosis).search())
@@ -69,14 +70,15 @@ class _Pursuit:
 
     def _search_values(self, groups: int) -> int:
         """Return about how many values a search for one coordinate takes."""
-        return groups + 2 * math.ceil(math.log2(self.free.size + 1))
+        return groups + round(SETTINGS.splits * math.ceil(math.log2(self.free.size + 1)))
 
     def search(self) -> Generator[Probes, Answers, Ended]:
         """Search, extend the support, polish, drop, and begin again with other groups."""
         if not (yield from self._choose_sample()):
             while True:
+                used = self.context.used
                 yield from first_fall(self.sample, self.diagnosis)
-                if self.context.left < SETTINGS.first_fall_values * self.context.n:
+                if self.context.left < SETTINGS.first_fall_values * self.context.n or self.context.used == used:
                     return Ended("The budget is too small to tell coordinates from one another.")
         while True:
             if self.context.left < self.sample.size:
@@ -126,18 +128,20 @@ class _Pursuit:
             calls = RACE.share * self.context.left
             found = yield from coordinate_race(sample, self.at, free, self.diagnosis.mu, calls, self._finalists())
             return found[: max(1, min(slots, len(found)) if slots > 1 else round(RACE.taken * self.context.k))]
-        if values < 2 * self._search_values(min(slots, 4)) and sample.whole:  # too few to single one out
+        if sample.whole and values < SETTINGS.searches * self._search_values(
+            min(slots, SETTINGS.first_groups)
+        ):
             some = free[self.context.rng.subset(free.size, min(slots, free.size))]
             bisection = BestFirstBisection(sample, self.diagnosis, self.at, some, self.scale)
-            yield from bisection.begin(max(1, int(values / 2) - 1), check=False)
+            yield from bisection.begin(max(1, int(SETTINGS.coarse_share * values) - 1), check=False)
             return bisection.coarse()
-        count = max(1, min(round(SETTINGS.groups * self.context.k), int(values / 8)))
+        count = max(1, min(round(SETTINGS.groups * self.context.k), int(SETTINGS.group_share * values)))
         for _ in range(SETTINGS.shrinkings):
             bisection = BestFirstBisection(sample, self.diagnosis, self.at, free, self.scale)
             if (yield from bisection.begin(count)) < SETTINGS.additivity or self.diagnosis.random:
                 break
             self.scale *= SETTINGS.shrink  # curvature spoils the slopes of large groups
-        return (yield from bisection.find(SETTINGS.taken if sample.whole else 1, int(values / 2)))
+        return (yield from bisection.find(SETTINGS.taken if sample.whole else 1, int(SETTINGS.search_share * values)))
 
     def _finalists(self) -> int:
         return max(1, round(RACE.finalists * self.context.k))
@@ -163,7 +167,7 @@ class _Pursuit:
         """Choose how many components stand for F; False if the budget is too small to find a coordinate with them."""
         sample, context = self.sample, self.context
         if not sample.whole:
-            sample.size = min(sample.size, int(context.left / 8))
+            sample.size = min(sample.size, int(SETTINGS.first_share * context.left))
             if sample.size < 2:
                 return False
             yield from self._evaluate()
@@ -171,7 +175,7 @@ class _Pursuit:
             yield from bisection.begin(SETTINGS.first_groups, check=False)
             signal = bisection.signal()
             needed = SETTINGS.group_signal / signal if signal > 0 else math.inf
-            affordable = context.left / (2 * self._search_values(1))
+            affordable = context.left / (SETTINGS.searches * self._search_values(1))
             if needed > affordable and context.left < SETTINGS.sure_values * context.n:
                 return False
             sample.size = max(sample.size, int(min(needed, context.n)))
@@ -185,7 +189,7 @@ class _Pursuit:
         sample, context = self.sample, self.context
         if sample.whole:
             return False
-        values = self._search_values(1) + 4
+        values = self._search_values(SETTINGS.first_groups)
         size = min(context.n, SETTINGS.growth * sample.size, int(SETTINGS.judge_share * context.left / values))
         if size < min(context.n, 2 * sample.size):
             return False

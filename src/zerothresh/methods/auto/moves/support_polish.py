@@ -62,7 +62,7 @@ def line_step(
         if change < min(SETTINGS.sufficient * t * slope, 0.0) and -change > sample.floor:
             return SampledPoint(theta, values)
         bend = change - t * slope
-        t *= min(max(-t * slope / (2 * bend), 0.1), 0.5) if bend > 0 else 0.5
+        t *= min(max(-t * slope / (2 * bend), SETTINGS.shortest), SETTINGS.longest) if bend > 0 else SETTINGS.longest
     return None
 
 
