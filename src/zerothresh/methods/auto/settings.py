@@ -228,6 +228,17 @@ class GroupedSlopesSettings:
     first_step: float = 0.3  # of the natural length, for the first curvature along found slopes
     additivity: float = 0.3  # of the largest slope by which a union may differ from its groups before the step shrinks
     shrink: float = 0.1  # factor of the step where slopes do not add up
+    shrinkings: int = 3  # times in a row that the step shrinks
+    lengthen: float = 100.0  # factor of the step where no group changes F at all
+    flat_searches: int = 4  # searches without any change of F after which it is taken to be constant
+    splits: float = 2.0  # values per level of halving that a search takes: one for each of two groups, about
+    searches: float = 2.0  # searches that must be affordable, or coordinates are not told from one another at all
+    group_share: float = 0.125  # of the affordable values that the first groups of a search may take
+    search_share: float = 0.5  # of the affordable values after which a search goes straight down to one coordinate
+    coarse_share: float = 0.5  # of the affordable values for slopes where coordinates are not told apart; steps follow
+    shortest: float = 0.1  # factor of the step after a failed one, at least: parabolas far from a minimum mislead
+    longest: float = 0.5  # factor of the step after a failed one, at most
+    first_share: float = 0.125  # of the calls left that one value on the first sample may cost
     sample: int = 8  # components that a search begins with: fewer hardly give a standard error
     growth: int = 4  # factor of the sample: all smaller samples together cost a third of the next one
     stand_out: float = 4.0  # standard errors: the largest of 10,000 standard normals is about this large
@@ -286,14 +297,19 @@ class SignRowSettings:
 
     stand_out: float = 10.0  # a slope less than this over its noise is better seen by rows: 0.1 in the study gnoise.py
     trial_directions: int = 4  # along which the length of a row is tried
-    lengthenings: int = 5  # times that a row is made longer at most
-    longer: float = 4.0  # factor of a longer row
+    lengthenings: int = 10  # times that a row is made longer at most
+    longer: float = 2.0  # factor of a longer row
+    uneven: float = 3.0  # standard deviations of noise by which the curvature along rows may differ among them
     bent: float = 0.5  # of the odd part at the longer row that may be missing before it is too long
     share: float = 0.33  # of the calls left that one gradient may cost
     most: float = 0.5  # of the coordinates: more rows than this hardly find more
     round: int = 64  # rows that are asked in one round
-    test_share: float = 0.05  # of the calls left that each candidate step is repeated
-    least_repeats: int = 8  # fewer repeats do not show a fall beyond noise
+    repeats: int = 4  # of each value that decides on a step, at first
+    most_repeats: int = 64  # of a pair of points whose order is in doubt
+    polish_step: float = 0.3  # of the root mean square of the support's entries: the noise matters less at long steps
+    polish_reach: float = 3.0  # steps that a parabola is trusted
+    polish_share: float = 0.3  # of the calls left that a polish may cost
+    polishes: int = 3  # on one support: they end earlier if one does not help
     fractions: tuple[float, ...] = (1.0, 0.25, 4.0)  # of the step that the curvature suggests
     deviations: float = 1.0  # of its error by which an entry must be larger to be moved along
 

@@ -1,8 +1,8 @@
 r"""Approximate message passing: the large entries of a vector from a few noisy sums of all its entries with signs.
 
-The prior of an entry is a mixture of two Gaussians, few large entries among many small ones, whose weights and variances
-are learned on the way (expectation maximisation). Rows of signs come from a Hadamard matrix with permuted columns of
-random signs: they need no memory, and a product with all rows costs d log d.
+The prior of an entry is a mixture of two Gaussians, few large entries among many small ones. Their weights and
+variances are learned on the way (expectation maximisation). Rows of signs come from a Hadamard matrix with
+permuted columns of random signs: they need no memory, and a product with all rows costs d log d.
 
 Reference: Vila and Schniter, *Expectation-maximization Gaussian-mixture approximate message passing*, IEEE Trans.
 Signal Process. 2013.

@@ -51,29 +51,30 @@ class SignRowDescent:
         return SignRows(rng.subset(size, d), signs, size, 1 + rng.subset(size - 1, min(count, size - 1)))
 
     def find_length(self) -> Generator[Probes, Answers, None]:
-        """Lengthen the rows while the odd part of F grows with them, so that the noise matters least."""
-        context, box = self.context, self.context.box
-        component = context.rng.subset(context.n, min(context.n, SETTINGS.trial_directions))
-        component = np.resize(component, SETTINGS.trial_directions)
-        rows, odd = self._draw(SETTINGS.trial_directions), None
-        noise = self.diagnosis.noise / math.sqrt(2)
+        """Lengthen the rows as long as the odd part of F grows with them and the even part is the same for all.
+
+        The longer a row, the less noise matters; but curvature that differs from row to row is like noise, too.
+        """
+        context, count = self.context, SETTINGS.trial_directions
+        of = np.repeat(context.rng.integers(context.n, 1), 2 * count)
+        rows, odd = self._draw(count), None
+        noise = self.diagnosis.noise / math.sqrt(2)  # of the mean or half the difference of two values
         for _ in range(SETTINGS.lengthenings + 1):
             centre, steps = self._geometry()
-            points = np.repeat(centre[None], 2 * component.size, axis=0)
-            for i in range(component.size):
+            points = np.repeat(centre[None], 2 * count, axis=0)
+            for i in range(count):
                 points[i, self.free] += steps * rows.row(i)
-                points[-1 - i, self.free] -= steps * rows.row(i)
-            values = yield from context.each(points, np.concatenate([component, component[::-1]]))
-            now = 0.5 * (values[: component.size] - values[component.size :][::-1])
-            if odd is not None:
-                missing = float(np.linalg.norm(now - SETTINGS.longer * odd)) / math.sqrt(now.size)
-                size = float(np.linalg.norm(now)) / math.sqrt(now.size)
-                if missing > SETTINGS.bent * size + GROUPED_SLOPES.significance * SETTINGS.longer * noise:
-                    self.h /= SETTINGS.longer
-                    return
-            odd = now
-            if box is not None and bool((steps < self.h).all()):
+                points[count + i, self.free] -= steps * rows.row(i)
+            up, down = (yield from context.each(points, of)).reshape(2, count)
+            now, even = 0.5 * (up - down), 0.5 * (up + down)
+            bent = 0.0 if odd is None else _root_mean_square(now - SETTINGS.longer * odd)
+            allowed = SETTINGS.bent * _root_mean_square(now) + GROUPED_SLOPES.significance * SETTINGS.longer * noise
+            uneven = float(even.std(ddof=1)) > SETTINGS.uneven * noise
+            if odd is not None and (bent > allowed or uneven):
+                break
+            if context.box is not None and bool((steps < self.h).all()):
                 return
+            odd = now
             self.h *= SETTINGS.longer
         self.h /= SETTINGS.longer
 
@@ -113,22 +114,60 @@ class SignRowDescent:
         direction = np.zeros(context.d)
         direction[self.free] = np.where(seen, -g / max(bend, TINY), 0.0)
         trials = [context.H(context.inside(self.theta + t * direction)) for t in SETTINGS.fractions]
-        repeats = max(SETTINGS.least_repeats, int(SETTINGS.test_share * context.left / max(context.n, 1)))
-        if repeats * (len(trials) + 2) * context.n > context.left:
-            repeats = int(context.left / ((len(trials) + 2) * context.n))
-        if repeats < 1:
+        return (yield from self._accept(trials))
+
+    def polish(self) -> Generator[Probes, Answers, bool]:
+        """Minimise along each coordinate of the support by a parabola through three values, all at once."""
+        context, theta = self.context, self.theta
+        S = np.intersect1d(np.flatnonzero(theta), self.free)
+        repeats = SETTINGS.repeats
+        if not S.size or (2 * S.size + 1 + 3) * repeats * context.n > SETTINGS.polish_share * context.left:
+            return False
+        delta = SETTINGS.polish_step * float(np.sqrt(np.mean(theta[S] ** 2)))
+        ups, downs = np.repeat(theta[None], S.size, axis=0), np.repeat(theta[None], S.size, axis=0)
+        ups[np.arange(S.size), S] += delta
+        downs[np.arange(S.size), S] -= delta
+        points = [context.inside(point) for point in (*ups, *downs)]
+        means = yield from self._means([theta, *points], repeats)
+        up, down = means[1 : 1 + S.size] - means[0], means[1 + S.size :] - means[0]
+        to_up = np.array([point[j] - theta[j] for point, j in zip(points[: S.size], S, strict=True)])
+        to_down = np.array([theta[j] - point[j] for point, j in zip(points[S.size :], S, strict=True)])
+        room = to_up + to_down
+        two_sided = (to_up > 0) & (to_down > 0)
+        with np.errstate(all="ignore"):
+            bend = 2 * (up / to_up + down / to_down) / room
+            slope = (up / to_up * to_down - down / to_down * to_up) / room
+            step = np.where(two_sided & (bend > 0), -slope / bend, 0.0)
+        direction = np.zeros(context.d)
+        direction[S] = np.clip(step, -SETTINGS.polish_reach * delta, SETTINGS.polish_reach * delta)
+        return (yield from self._accept([context.H(context.inside(theta + t * direction)) for t in (1.0, 0.5)]))
+
+    def _accept(self, trials: list[Array]) -> Generator[Probes, Answers, bool]:
+        """Move to the best of some points if it is lower beyond noise, with more repeats while that is in doubt."""
+        context, repeats = self.context, SETTINGS.repeats
+        if (len(trials) + 2) * repeats * context.n > context.left:
             return False
         means = yield from self._means([self.theta, *trials], repeats)
         best = int(np.argmin(means[1:]))
-        again = yield from self._means([trials[best]], repeats)  # the lowest of several is biased
-        error = self.diagnosis.noise * math.sqrt(2 / (repeats * context.n))
-        if float(again[0]) - float(means[0]) < -GROUPED_SLOPES.significance * error:
-            self.theta = trials[best]
-            context.move(self.theta, float(again[0]))
-            return True
-        return False
+        here, there, seen = 0.0, 0.0, 0  # the lowest of several is biased, so both points are asked again
+        while True:
+            pair = yield from self._means([self.theta, trials[best]], repeats)
+            here, there, seen = here + repeats * float(pair[0]), there + repeats * float(pair[1]), seen + repeats
+            error = self.diagnosis.noise * math.sqrt(2 / (seen * context.n))
+            fall = (here - there) / seen
+            if fall > GROUPED_SLOPES.significance * error:
+                self.theta = trials[best]
+                context.move(self.theta, there / seen)
+                return True
+            repeats = seen
+            if fall < error or seen >= SETTINGS.most_repeats or 2 * repeats * context.n > context.left:
+                return False
 
     def _means(self, points: list[Array], repeats: int) -> Generator[Probes, Answers, Array]:
         """Return F at points as means of repeated values."""
         of: Indices = np.tile(self.context.everything, repeats)
         return np.asarray((yield from self.context.values(points, of)).mean(axis=1))
+
+
+def _root_mean_square(v: Array) -> float:
+    return float(np.linalg.norm(v)) / math.sqrt(v.size)
