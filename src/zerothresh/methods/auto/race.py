@@ -10,7 +10,7 @@ highest rate
           \Big/ \text{recent calls},
 
 except that a contender that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
-therefore bounded: a leader that is wrong wastes at most half of the budget, or as many calls as it took to get where it
+therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to get where it
 is, a trial an eighth, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
 """
 

@@ -695,7 +695,7 @@ class RaceSettings:
         1 / 16
     )  # share of the calls that an arm gets even if it is behind (few_calls/race: 1/8 costs more)
     trial_part: float = 1 / 8  # a trial takes at most this part of the budget
-    lead_part: float = 1 / 2  # a confirmed arm that has gained nothing yet leads for at most this part of the budget
+    lead_part: float = 3 / 4  # a confirmed arm that has gained nothing yet leads for at most this part of the budget
     trial_share: float = 0.25  # a trial may cost this share of the calls used before, while another arm makes progress
     doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
     start_share: float = 8.0  # F at the start is paid for if the budget is at least so many times its price
