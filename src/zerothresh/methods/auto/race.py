@@ -2,16 +2,16 @@ r"""The race: several arms share one budget, and calls go to the arm that makes 
 
 A contender leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
 gains something before its calls have doubled. Without a leader, contenders get their trial: first those that test their
-own assumption and end if that fails, then the others, the cheapest first, and an expensive one only when its price is
-small beside the calls used so far or nobody else makes progress. Among those that have been tried, the calls go to the
-highest rate
+own assumption and end if that fails, then the others in their order, those last whose forecast is a large part of the
+budget. While somebody makes progress, a trial waits until its price is small beside the calls used so far. Among those
+that have been tried, the calls go to the highest rate
 
 .. math:: \frac{\text{fall of F over its recent calls}}{\text{distance to the best F known, before}}
           \Big/ \text{recent calls},
 
 except that a contender that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
-therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to get where it
-is, a trial an eighth, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
+therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to
+get where it is, a trial an eighth, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Contender:
     def __init__(self, arm: Arm, context: Context, diagnosis: Diagnosis) -> None:
         self.arm, self.run, self.diagnosis = arm, context, diagnosis
         forecast = arm.forecast(context, diagnosis)
+        self.expensive = forecast > RACE.expensive_part * context.left
         self.lead = min(forecast, math.ceil(RACE.lead_part * context.left))
         self.trial = self.lead if arm.decisive else min(forecast, math.ceil(RACE.trial_part * context.left))
         self.noise = RACE.noise_factor * diagnosis.noise / math.sqrt(context.n) if diagnosis.random else 0.0
@@ -172,9 +173,7 @@ def choose(able: Sequence[Contender]) -> Contender:
     used, best = sum(one.calls for one in able), max(one.fall for one in able)
     tried = [one for one in able if not one.untried]
     rates = {one.arm.name: one.rate(best) for one in tried}
-    untried = sorted(
-        (one for one in able if one.untried), key=lambda one: (not one.arm.decisive, one.trial - one.calls)
-    )
+    untried = sorted((one for one in able if one.untried), key=lambda one: (not one.arm.decisive, one.expensive))
     for one in untried[:1]:
         if one.arm.decisive or not any(rates.values()) or one.trial <= RACE.trial_share * used:
             return one
