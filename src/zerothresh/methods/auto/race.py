@@ -65,7 +65,12 @@ class Contender:
     def leads(self) -> bool:
         """Whether its assumption was confirmed, and it has not doubled its calls since its last gain."""
         confirmed = self._search is not None and self.context.confirmed
-        return confirmed and self.calls <= max(RACE.doubling * self._falls[-1][0], self.lead)
+        return confirmed and (self.progresses or self.calls <= self.lead)
+
+    @property
+    def progresses(self) -> bool:
+        """Whether it has gained something since it had half as many calls as now."""
+        return self.calls <= RACE.doubling * self._falls[-1][0]
 
     @property
     def untried(self) -> bool:
@@ -174,13 +179,14 @@ def choose(able: Sequence[Contender]) -> Contender:
     tried = [one for one in able if not one.untried]
     rates = {one.arm.name: one.rate(best) for one in tried}
     untried = sorted((one for one in able if one.untried), key=lambda one: (not one.arm.decisive, one.expensive))
+    somebody = any(one.progresses for one in tried)
     for one in untried[:1]:
-        if one.arm.decisive or not any(rates.values()) or one.trial <= RACE.trial_share * used:
+        if one.arm.decisive or not somebody or one.trial <= RACE.trial_share * used:
             return one
     fewest = min(able, key=lambda one: one.calls)
     if fewest.calls + fewest.price <= RACE.insurance * used:
         return fewest
-    return max(tried, key=lambda one: (rates[one.arm.name], -one.calls))  # ties get equal shares
+    return max(tried, key=lambda one: (rates[one.arm.name], one.progresses, -one.calls))  # ties get equal shares
 
 
 def _is_better(chosen: Contender, context: Context) -> bool:

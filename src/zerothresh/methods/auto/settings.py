@@ -697,7 +697,7 @@ class RaceSettings:
     trial_part: float = 1 / 8  # a trial takes at most this part of the budget
     lead_part: float = 3 / 4  # a confirmed arm that has gained nothing yet leads for at most this part of the budget
     trial_share: float = 1 / 8  # a trial may cost this share of the calls used before, while another arm makes progress
-    expensive_part: float = 1 / 4  # of the budget: arms that forecast more than this are tried last
+    expensive_part: float = 1 / 2  # of the budget: arms that forecast more than this are tried last
     doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
     start_share: float = 8.0  # F at the start is paid for if the budget is at least so many times its price
     noise_factor: float = 2.0  # standard deviations of F by which a point must be lower to count as a gain
