@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array
+from zerothresh.methods.auto.arms.curve_samples import samples_along
 from zerothresh.methods.auto.arms.row_learning import RowLearner
+from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.models.curves import Curves, Splines
 from zerothresh.methods.auto.models.index_minimiser import ModelledMean, sparse_minimiser
 from zerothresh.methods.auto.models.index_rows import norms
 from zerothresh.methods.auto.settings import CURVES, INDEX, ROWS, TINY
 from zerothresh.methods.program.context import Asks
-from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.requests import Probes
 
 
 class ScoreFit:
@@ -27,13 +26,18 @@ class ScoreFit:
     """
 
     def __init__(self, learner: RowLearner) -> None:
-        self.learner, self.context, self.diagnosis = learner, learner.context, learner.diagnosis
+        self.learner, self.context = learner, learner.context
         self.data, self.order = learner.data, learner.order
         self.theta = self.context.theta0
         self.values = np.empty(0)  # f_i at theta, of the first components
         self.quadratic = True  # whether all l_i have been quadratic so far
         self.confirmed = False  # whether values that were not used for the fit have shown that
         self.curves = Curves(0)
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What the first calls found, and what the learner has corrected."""
+        return self.learner.diagnosis
 
     @property
     def natural(self) -> float:
@@ -140,6 +144,7 @@ class ScoreFit:
             return
         fall = float(self.data.f0.mean() - self.data.quadratic_values(trial).mean())
         if not fall > 0 or context.left < m:
+            self.quadratic = bool(fall > 0) or np.array_equal(trial, context.theta0)  # else some curvatures are negative
             self.theta, self.values = context.theta0, self.data.f0
             return
         yield from self.complete_values(min(m, ROWS.checked))
@@ -216,20 +221,6 @@ class ScoreFit:
         """Add the values of all components at theta as one sample of each curve."""
         self.curves.add(self.data.scores(theta), values - self.data.l2_change(theta))
 
-    def _samples_along(self, first: int, places: tuple[float, ...]) -> Generator[Probes, Answers, Curves]:
-        """Sample l_i of the components from ``first`` on at places along their rows, in curvature lengths."""
-        context, data, V = self.context, self.data, self.data.V[first:]
-        curves = Curves(len(V))
-        unit_rows, length = V / norms(V)[:, None], self._curvature_length()
-        points = context.theta0 + data.full(np.concatenate([unit_rows * (place * length) for place in places]))
-        points = context.inside(points)
-        values = yield from context.each(points, np.tile(self.order[first : len(data)], len(places)))
-        z = np.einsum("rc,rc->r", (points - context.theta0)[:, data.C], np.tile(V, (len(places), 1)))
-        samples = values - data.l2_change(points)
-        for place, sample in zip(np.split(z, len(places)), np.split(samples, len(places)), strict=True):
-            curves.add(place, sample)
-        return curves
-
     def _sample_curves(self) -> Asks:
         """Give components without a curve their first samples: the start, four points along the row, and theta."""
         context, data, known, m = self.context, self.data, len(self.curves), len(self.data)
@@ -237,7 +228,7 @@ class ScoreFit:
             return
         curves = Curves(m - known)
         if context.left > (len(CURVES.samples) + 1) * m:
-            curves = yield from self._samples_along(known, CURVES.samples)
+            curves = yield from samples_along(self.learner, known, CURVES.samples, self._curvature_length())
         curves.add(np.zeros(m - known), data.f0[known:])
         if self.theta is not context.theta0:
             curves.add(data.scores(self.theta)[known:], self.values[known:m] - float(data.l2_change(self.theta)))
@@ -246,7 +237,7 @@ class ScoreFit:
     def _sample_far(self) -> Asks:
         """Sample the curves far from the start, where other supports may lead."""
         if self.context.left > (len(CURVES.far_samples) + 1) * len(self.data):
-            far = yield from self._samples_along(0, CURVES.far_samples)
+            far = yield from samples_along(self.learner, 0, CURVES.far_samples, self._curvature_length())
             for place, sample in zip(far.z.T, far.l.T, strict=True):
                 self.curves.add(place, sample)
 
