@@ -151,7 +151,7 @@ class RowLearner:
     # The functions l_i at the start.
 
     def _start_curvatures(self, rows: Array, components: Indices, base: Array) -> Generator[Probes, Answers, Array]:
-        """Return l_i'' at the start in the unit in which l_i' = 1, from a common minimum or one value along each row."""
+        """Return l_i'' at the start, where l_i' = 1, from a common minimum or from one value along each row."""
         data = self.data
         shared = None if self.diagnosis.random else common_minimum(data.f0, data.kappa, self.diagnosis.noise)
         if shared is None:
@@ -190,7 +190,7 @@ class RowLearner:
 
         Returns the rows, and l_i'' and l_i' at the start.
         """
-        context, data, C = self.context, self.data, self.data.C
+        context, C = self.context, self.data.C
         if self._elsewhere:
             point = context.theta0.copy()
             point[C] = self._elsewhere[0][1][C]  # a move along dropped coordinates would change scores unseen

@@ -144,7 +144,8 @@ class ScoreFit:
             return
         fall = float(self.data.f0.mean() - self.data.quadratic_values(trial).mean())
         if not fall > 0 or context.left < m:
-            self.quadratic = bool(fall > 0) or np.array_equal(trial, context.theta0)  # else some curvatures are negative
+            # If nothing is gained elsewhere than at the start, some curvatures are negative.
+            self.quadratic = bool(fall > 0) or np.array_equal(trial, context.theta0)
             self.theta, self.values = context.theta0, self.data.f0
             return
         yield from self.complete_values(min(m, ROWS.checked))
