@@ -11,7 +11,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arms.l2_term import SharedL2Term
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.models.index_rows import IndexRows, common_minimum, norms, strong_rows
-from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, ROWS, TINY
+from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, INDEX, ROWS, TINY
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -131,15 +131,17 @@ class RowLearner:
         context, C = self.context, self.data.C
         a = int(np.argmax(norms(gradients)))
         downhill = self.data.full(-gradients[a : a + 1] / norms(gradients[a : a + 1])[:, None])[0]
-        natural = step = self.diagnosis.gradient_length(context.d)
+        natural, noise = self.diagnosis.gradient_length(context.d), self.diagnosis.noise
+        step = natural
         for _ in range(ROWS.lengthenings):
             point = context.inside(context.theta0 + step * downhill)
             value = float((yield from context.each(point[None], components[a : a + 1]))[0])
             expected = float(gradients[a] @ (point - context.theta0)[C])
-            if abs(value - float(base[a]) - expected) > ROWS.visible_bend * abs(expected):
+            hidden = INDEX.noise_deviations * noise * (1 + step / self.diagnosis.mu)
+            if abs(value - float(base[a]) - expected) > max(ROWS.visible_bend * abs(expected), hidden):
                 break
             step *= ROWS.lengthening
-        if step <= ROWS.lengthening**2 * natural or self.diagnosis.random:
+        if step <= ROWS.lengthening**2 * natural:
             return False
         length = step * np.sqrt(context.d)
         curvature = float(norms(gradients)[a]) / step / context.d
