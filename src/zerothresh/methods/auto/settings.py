@@ -300,7 +300,7 @@ class IndexSettings:
     slowest_growth: float = 0.05  # with many coordinates, a row is dear and each fit adds this share of components
     held_out: float = 0.5  # times the fitted components that judge the fit
     least_held_out: int = 12  # components that judge a fit at least: a standard error needs about ten
-    generalised: float = 1e-3  # held-out values that spread this much less than at the start: nothing is left to fit
+    generalised: float = 1e-6  # held-out values that spread this much less than at the start: nothing is left to fit
     refit_gain: float = 1e-3  # of the total fall: a fit to more components that gains less changes nothing
     kept_per_nonzero: int = 4  # coordinates that stay, per non-zero: the best support is rarely beyond their ranks
     drop_deviations: float = 1.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest
