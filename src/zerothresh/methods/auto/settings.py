@@ -332,6 +332,9 @@ class RowSettings:
     typical: float = 0.9  # quantile of the norms of rows: more than half of the components may be stationary
     weak_deviations: float = 8.0  # times its noise: a shorter row says more about the noise than about the component
     often_weak: float = 0.1  # share of such components beyond which all others are learnt at another point at once
+    visible_bend: float = 0.03  # of a change: at the natural length about half of it is curvature
+    lengthening: float = 5.0  # of a step at which no curvature shows; the length is corrected after two of these
+    lengthenings: int = 20  # of a step at most: a component that is straight over 13 orders of magnitude is linear
     form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term
     form_deviations: float = 24.0  # standard deviations of noise that a second difference of three values may show
     l2_deviations: float = 6.0  # a second difference of three values has a deviation of 2.5; below 6 it is noise
@@ -355,7 +358,7 @@ class IndexSettings:
     slowest_growth: float = 0.05  # with many coordinates, a row is dear and each fit adds this share of components
     held_out: float = 0.5  # times the fitted components that judge the fit
     least_held_out: int = 12  # components that judge a fit at least: a standard error needs about ten
-    generalised: float = 1e-3  # held-out values that spread this much less than at the start: nothing is left to fit
+    generalised: float = 1e-6  # held-out values that spread this much less than at the start: nothing is left to fit
     refit_gain: float = 1e-3  # of the total fall: a fit to more components that gains less changes nothing
     kept_per_nonzero: int = 4  # coordinates that stay, per non-zero: the best support is rarely beyond their ranks
     drop_deviations: float = 1.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest

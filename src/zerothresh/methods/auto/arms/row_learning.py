@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.models.index_rows import IndexRows, balanced_move, common_minimum, norms
-from zerothresh.methods.auto.models.squares import square
-from zerothresh.methods.auto.settings import ROWS, TINY
+from zerothresh.methods.auto.arms.l2_term import SharedL2Term
+from zerothresh.methods.auto.findings import Diagnosis
+from zerothresh.methods.auto.models.index_rows import IndexRows, common_minimum, norms, strong_rows
+from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, INDEX, ROWS, TINY
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -48,15 +49,19 @@ class RowLearner:
             rows, kappa, slope = yield from self._rows_elsewhere(np.arange(known, m))
             data.append(rows, base, slope, kappa)
             return True
+        rounding = DIAGNOSIS.rounding * EPS * float(np.abs(base).max())  # that of the first component may be less
+        self.diagnosis = replace(self.diagnosis, noise=max(self.diagnosis.noise, rounding))
         gradients, h = yield from self._gradients(C, components, base)
         if known == 0:
-            if self._strong(gradients).size < 2 and components.size < min(context.n, ROWS.first):
+            if strong_rows(gradients).size < 2 and components.size < min(context.n, ROWS.first):
                 return (yield from self.learn(min(context.n, m + ROWS.tested)))  # what is known is not asked again
-            fits = yield from self._fit_l2_term(gradients, components, base)
-            if not fits:
+            if (yield from self._length_is_too_short(gradients, components, base)):
+                gradients, h = yield from self._gradients(C, components, base)
+            l2_term = SharedL2Term(context, self.diagnosis, data)
+            if not (yield from l2_term.fit(gradients, components, base)):
                 self.several_scores = True
                 return False
-            yield from self._find_centre(gradients, components, base)
+            yield from l2_term.find_centre(gradients, components, base)
         rows = gradients - data.lam * (context.theta0 - data.centre)[C]
         kappa = yield from self._start_curvatures(rows, components, base)
         rows = self._unbiased(rows, kappa, h)
@@ -116,102 +121,39 @@ class RowLearner:
             return rows
         return rows - 0.5 * h * (kappa[:, None] * rows**2 + self.data.lam)
 
-    @staticmethod
-    def _strong(gradients: Array) -> Indices:
-        """Return the gradients that are not those of components stationary at the start, the largest first."""
-        lengths = norms(gradients)
-        order = np.argsort(-lengths, kind="stable")
-        return np.asarray(order[lengths[order] > ROWS.weak * lengths.max()], np.int64)
+    def _length_is_too_short(
+        self, gradients: Array, components: Indices, base: Array
+    ) -> Generator[Probes, Answers, bool]:
+        """Test the natural length on the component of the largest gradient; if it is far too short, correct it.
 
-    # The l2 term.
-
-    def _moves_inside(self) -> tuple[Array, Array]:
-        """Return the room on C to both sides, as the sign of the only side that is open, or 0 for both; and the room."""
+        The diagnosis may have met a component that hardly depends on theta, and whose length says nothing.
+        """
         context, C = self.context, self.data.C
-        if context.box is None:
-            return np.zeros(C.size), np.full(C.size, np.inf)
-        up, down = context.box.high[C] - context.theta0[C], context.theta0[C] - context.box.low[C]
-        inward = np.where(down <= 0, 1.0, np.where(up <= 0, -1.0, 0.0))
-        return inward, np.where(inward > 0, up, np.where(inward < 0, down, np.minimum(up, down)))
-
-    def _second_difference(
-        self, move: Array, component: Indices, base: float, slope: float
-    ) -> Generator[Probes, Answers, float]:
-        """Return twice the second-order change of a component over a move on C, from both sides if bounds allow it."""
-        context, data = self.context, self.data
-        full = data.full(move[None])[0]
-        points = np.array([context.theta0 + full, context.theta0 - full])
-        both = bool((context.inside(points[1]) == points[1]).all())
-        points = context.inside(points[: 1 + both])
-        values = yield from context.each(points, np.repeat(component, len(points)))
-        if both:
-            return float(values.sum()) - 2 * base
-        return 2 * (float(values[0]) - base - slope)
-
-    def _fit_l2_term(self, gradients: Array, components: Indices, base: Array) -> Generator[Probes, Answers, bool]:
-        """Measure lam: only the l2 term changes on a move that leaves the score as it is.
-
-        Returns False if the components disagree about lam, so that they do not have the form of the model.
-        """
-        context, data, C = self.context, self.data, self.data.C
-        lengths = norms(gradients)
-        chosen = self._strong(gradients)[: ROWS.tested]
-        if C.size < ROWS.tested:
-            return True
-        inward, room = self._moves_inside()
-        random = context.rng.normal(chosen.size * C.size).reshape(chosen.size, C.size)
-        estimates, floors = [], []
-        for a, w in zip(chosen, random, strict=True):
-            move = balanced_move(gradients[a], context.theta0[C], w, inward)
-            length = float(np.linalg.norm(move))
-            if not length > 0:
-                return True
-            with np.errstate(divide="ignore"):
-                longest = float(np.min(room / np.maximum(np.abs(move), TINY)))
-            move *= min(self.diagnosis.length / length, longest)
-            length = float(np.linalg.norm(move))
-            slope = float(gradients[a] @ move)
-            change = yield from self._second_difference(move, components[a : a + 1], float(base[a]), slope)
-            estimates.append(change / square(length))
-            slope_noise = self.diagnosis.noise * length / self.diagnosis.mu if inward.any() else 0.0
-            floors.append((self.diagnosis.noise + slope_noise + ROWS.l2_share * lengths[a] * length) / square(length))
-        median, floor = float(np.median(estimates)), float(max(floors))
-        deviation = float(np.abs(np.array(estimates) - median).max())
-        if deviation > ROWS.form_tolerance * abs(median) + ROWS.form_deviations * floor:
-            return False
-        data.lam = median if abs(median) > ROWS.l2_deviations * floor else 0.0
-        return True
-
-    def _find_centre(self, gradients: Array, components: Indices, base: Array) -> Asks:
-        """Decide whether the l2 term is centred at 0 or at the start.
-
-        If it is centred at 0, v_i is the gradient without that of the l2 term, and a move orthogonal to v_i sees no
-        other curvature than lam.
-        """
-        context, data, C = self.context, self.data, self.data.C
-        theta = context.theta0[C]
-        if not data.lam or not theta.any() or C.size < ROWS.tested:
-            return
         a = int(np.argmax(norms(gradients)))
-        row = gradients[a] - data.lam * theta
-        w = theta - row * (float(row @ theta) / max(float(row @ row), TINY))
-        length = float(np.linalg.norm(w))
-        if length <= ROWS.shortest_move * float(np.linalg.norm(theta)):
-            return
-        _, room = self._moves_inside()
-        w *= min(self.diagnosis.length / length, float(np.min(room / np.maximum(np.abs(w), TINY))))
-        if not w.any():
-            return
-        slope = float(gradients[a] @ w)
-        change = yield from self._second_difference(w, components[a : a + 1], float(base[a]), slope)
-        expected = data.lam * float(w @ w)
-        if abs(change - expected) > ROWS.form_tolerance * abs(expected) + ROWS.centre_deviations * self.diagnosis.noise:
-            data.centre = context.theta0
+        downhill = self.data.full(-gradients[a : a + 1] / norms(gradients[a : a + 1])[:, None])[0]
+        natural, noise = self.diagnosis.gradient_length(context.d), self.diagnosis.noise
+        step = natural
+        for _ in range(ROWS.lengthenings):
+            point = context.inside(context.theta0 + step * downhill)
+            value = float((yield from context.each(point[None], components[a : a + 1]))[0])
+            expected = float(gradients[a] @ (point - context.theta0)[C])
+            hidden = INDEX.noise_deviations * noise * (1 + step / self.diagnosis.mu)
+            if abs(value - float(base[a]) - expected) > max(ROWS.visible_bend * abs(expected), hidden):
+                break
+            step *= ROWS.lengthening
+        if step <= ROWS.lengthening**2 * natural:
+            return False
+        length = step * np.sqrt(context.d)
+        curvature = float(norms(gradients)[a]) / step / context.d
+        self.diagnosis = replace(self.diagnosis, length=float(length), curvature=curvature)
+        context.remembered_gradients().clear()  # they were measured with steps that were too short
+        context.remark(f"The natural length is rather {length:.1g}.")
+        return True
 
     # The functions l_i at the start.
 
     def _start_curvatures(self, rows: Array, components: Indices, base: Array) -> Generator[Probes, Answers, Array]:
-        """Return l_i'' at the start in the unit in which l_i' = 1: from a common minimum, or one value along each row."""
+        """Return l_i'' at the start, where l_i' = 1, from a common minimum or from one value along each row."""
         data = self.data
         shared = None if self.diagnosis.random else common_minimum(data.f0, data.kappa, self.diagnosis.noise)
         if shared is None:
@@ -250,7 +192,7 @@ class RowLearner:
 
         Returns the rows, and l_i'' and l_i' at the start.
         """
-        context, data, C = self.context, self.data, self.data.C
+        context, C = self.context, self.data.C
         if self._elsewhere:
             point = context.theta0.copy()
             point[C] = self._elsewhere[0][1][C]  # a move along dropped coordinates would change scores unseen

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array
+from zerothresh.methods.auto.arms.curve_samples import samples_along
 from zerothresh.methods.auto.arms.row_learning import RowLearner
+from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.models.curves import Curves, Splines
 from zerothresh.methods.auto.models.index_minimiser import ModelledMean, sparse_minimiser
 from zerothresh.methods.auto.models.index_rows import norms
 from zerothresh.methods.auto.settings import CURVES, INDEX, ROWS, TINY
 from zerothresh.methods.program.context import Asks
-from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.requests import Probes
 
 
 class ScoreFit:
@@ -27,13 +26,18 @@ class ScoreFit:
     """
 
     def __init__(self, learner: RowLearner) -> None:
-        self.learner, self.context, self.diagnosis = learner, learner.context, learner.diagnosis
+        self.learner, self.context = learner, learner.context
         self.data, self.order = learner.data, learner.order
         self.theta = self.context.theta0
         self.values = np.empty(0)  # f_i at theta, of the first components
         self.quadratic = True  # whether all l_i have been quadratic so far
         self.confirmed = False  # whether values that were not used for the fit have shown that
         self.curves = Curves(0)
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What the first calls found, and what the learner has corrected."""
+        return self.learner.diagnosis
 
     @property
     def natural(self) -> float:
@@ -118,10 +122,15 @@ class ScoreFit:
     def agrees(self, theta: Array, values: Array, tolerance: float) -> bool:
         """Whether values of the first components at theta are those that quadratic components have there.
 
-        Every component must agree, up to a share of the typical change and to noise.
+        Every component must agree, up to a share of the typical change and to noise. If values are random, the noise
+        of slopes and curvatures is only roughly known, and the mean must agree.
         """
         m = values.size
         predicted = self.data.quadratic_values(theta)[:m]
+        if self.diagnosis.random:
+            fall = abs(float(np.mean(self.data.f0[:m] - predicted)))
+            noise = float(np.linalg.norm(self.prediction_noise(theta)[:m])) / m
+            return abs(float(np.mean(values - predicted))) <= tolerance * fall + INDEX.noise_deviations * noise
         typical = float(np.sqrt(np.mean(np.square(predicted - self.data.f0[:m]))))
         allowed = tolerance * typical + INDEX.noise_deviations * self.prediction_noise(theta)[:m]
         return bool((np.abs(values - predicted) <= allowed).all())
@@ -140,6 +149,8 @@ class ScoreFit:
             return
         fall = float(self.data.f0.mean() - self.data.quadratic_values(trial).mean())
         if not fall > 0 or context.left < m:
+            # If nothing is gained elsewhere than at the start, some curvatures are negative.
+            self.quadratic = bool(fall > 0) or np.array_equal(trial, context.theta0)
             self.theta, self.values = context.theta0, self.data.f0
             return
         yield from self.complete_values(min(m, ROWS.checked))
@@ -216,20 +227,6 @@ class ScoreFit:
         """Add the values of all components at theta as one sample of each curve."""
         self.curves.add(self.data.scores(theta), values - self.data.l2_change(theta))
 
-    def _samples_along(self, first: int, places: tuple[float, ...]) -> Generator[Probes, Answers, Curves]:
-        """Sample l_i of the components from ``first`` on at places along their rows, in curvature lengths."""
-        context, data, V = self.context, self.data, self.data.V[first:]
-        curves = Curves(len(V))
-        unit_rows, length = V / norms(V)[:, None], self._curvature_length()
-        points = context.theta0 + data.full(np.concatenate([unit_rows * (place * length) for place in places]))
-        points = context.inside(points)
-        values = yield from context.each(points, np.tile(self.order[first : len(data)], len(places)))
-        z = np.einsum("rc,rc->r", (points - context.theta0)[:, data.C], np.tile(V, (len(places), 1)))
-        samples = values - data.l2_change(points)
-        for place, sample in zip(np.split(z, len(places)), np.split(samples, len(places)), strict=True):
-            curves.add(place, sample)
-        return curves
-
     def _sample_curves(self) -> Asks:
         """Give components without a curve their first samples: the start, four points along the row, and theta."""
         context, data, known, m = self.context, self.data, len(self.curves), len(self.data)
@@ -237,7 +234,7 @@ class ScoreFit:
             return
         curves = Curves(m - known)
         if context.left > (len(CURVES.samples) + 1) * m:
-            curves = yield from self._samples_along(known, CURVES.samples)
+            curves = yield from samples_along(self.learner, known, CURVES.samples, self._curvature_length())
         curves.add(np.zeros(m - known), data.f0[known:])
         if self.theta is not context.theta0:
             curves.add(data.scores(self.theta)[known:], self.values[known:m] - float(data.l2_change(self.theta)))
@@ -246,7 +243,7 @@ class ScoreFit:
     def _sample_far(self) -> Asks:
         """Sample the curves far from the start, where other supports may lead."""
         if self.context.left > (len(CURVES.far_samples) + 1) * len(self.data):
-            far = yield from self._samples_along(0, CURVES.far_samples)
+            far = yield from samples_along(self.learner, 0, CURVES.far_samples, self._curvature_length())
             for place, sample in zip(far.z.T, far.l.T, strict=True):
                 self.curves.add(place, sample)
 

@@ -42,7 +42,7 @@ class Curves:
         self.l = np.concatenate([_padded(self.l, width), _padded(more.l, width)])
 
     def centre(self, z: Array, spacing: Array) -> Splines:
-        """Return splines through the samples nearest to z, and through the outermost ones, so that none extrapolates far.
+        """Return splines through the samples nearest to z, and the outermost ones: none has to extrapolate far.
 
         Arguments
         ---------

@@ -152,6 +152,13 @@ def norms(V: Array) -> Array:
     return np.asarray(np.maximum(np.linalg.norm(V, axis=1), TINY))
 
 
+def strong_rows(gradients: Array) -> Indices:
+    """Return which gradients are not those of components stationary at the start, the largest first."""
+    lengths = norms(gradients)
+    order = np.argsort(-lengths, kind="stable")
+    return np.asarray(order[lengths[order] > ROWS.weak * lengths.max()], np.int64)
+
+
 def common_minimum(f0: Array, kappa: Array, noise: float) -> tuple[float, float] | None:
     """Return the minimum that all l_i share if they are squares, and its error.
 
