@@ -258,6 +258,9 @@ class SupportSearchSettings:
     """How other supports are searched once a descent has ended."""
 
     temperature: float = 0.7  # of the Gumbel noise on the scores: .4 to 1.0 did equally well in studies/few_calls
+    most_enumerated: int = 300  # supports: so few are all tried, rather than drawn
+    parabola_tolerance: float = 1e-4  # relative error up to which values lie on a parabola; the minimum is that close
+    parabola_noise: float = 4.0  # and in units of the noise
     component_share: float = 0.25  # of the components from which second derivatives are measured
     least_components: int = 2  # times k of them at least
     trial_share: float = 0.34  # of the components on which a restart is tried before all of them are asked
