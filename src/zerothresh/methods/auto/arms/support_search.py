@@ -20,7 +20,7 @@ from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.arms.restarting import Restarts
 from zerothresh.methods.auto.moves.column_probe import ColumnProbe
-from zerothresh.methods.auto.moves.derivative_free import swap_coordinate
+from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
 from zerothresh.methods.auto.moves.parabola_test import is_parabola
 from zerothresh.methods.auto.moves.restarts import places, support_of
