@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run reproduce browser test test-all chaos lint bench queries methods clean help
+.PHONY: run reproduce browser test test-all chaos lint bench goals queries methods clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
 	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
@@ -35,8 +35,12 @@ lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/lint-imports
 
 bench: $(READY)  ## the benchmarks, each printing its ratio (queries: a few problems)
-	for name in overhead variance journal "queries --quick --no-peers" "theory --quick"; do set -- $$name; file=$$1; shift; \
+	for name in overhead blocks variance journal "queries --quick --no-peers" "theory --quick"; do set -- $$name; file=$$1; shift; \
 	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $$@ || exit 1; done
+
+goals: $(READY)  ## measure the goals of auto on the development set (python benchmarks/goals.py --set judge: the judging set)
+	$(BIN)/pip install -q -e '.[bench]'
+	$(BIN)/python benchmarks/goals.py --jobs 2
 
 queries: $(READY)  ## count the calls needed to reach each goal on all problems, with the search for the paper's best settings: an hour or more
 	$(BIN)/pip install -q -e '.[bench]'

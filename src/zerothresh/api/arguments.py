@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -77,6 +78,7 @@ def make_task(
     monitored: bool,
     prices: Array | None,
     max_cost: float | None,
+    patience: int | None,
     bounds: Any,
     include: Any,
     exclude: Any,
@@ -93,6 +95,8 @@ def make_task(
         raise ValueError(f"budget must be at most 2**1000 (calls of the objective), not {check.shown(budget)}")
     capacity.need(VECTORS * capacity.NUMBER * d, f"the dimension d = {d}", "take fewer coordinates")
     made = make("auto" if method is None else method, options)
+    if patience is not None:
+        made = _with_patience(made, patience)
     given = estimator is not None
     if estimator is None:
         estimator = Estimator()
@@ -138,7 +142,18 @@ def make_task(
             f"take a budget of at least {first.calls + task.reserve}"
             + ("" if chooses_steps(made) else f", or fewer directions than q = {estimator.q}")
         )
+    doubts = getattr(made, "doubts", None)
+    if callable(doubts) and (sentence := doubts(task)):
+        warnings.warn(sentence, stacklevel=4)
     return task
+
+
+def _with_patience(method: Any, patience: Any) -> Any:
+    """Return a method that stops after so many calls without a gain."""
+    number = check.count("patience", patience, what=" (calls without a gain), or None")
+    if not (dataclasses.is_dataclass(method) and any(field.name == "patience" for field in dataclasses.fields(method))):
+        raise ValueError(f"patience goes with method='auto'; {name_of(method)} runs until its budget is spent")
+    return dataclasses.replace(method, patience=number)  # type: ignore[type-var]
 
 
 def _check_batch(method: Any, n: int) -> None:

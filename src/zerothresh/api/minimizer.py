@@ -49,6 +49,7 @@ def minimize(
     max_time: float | None = None,
     cost: Callable[[int], float] | None = None,
     max_cost: float | None = None,
+    patience: int | None = None,
     monitor: Callable[[Array], float] | None = None,
     callback: Callable[[Progress], Any] | None = None,
     progress: bool | None = None,
@@ -91,6 +92,8 @@ def minimize(
     max_time: float, default None: seconds after which no more calls are begun in this session.
     cost, max_cost: function and float, default None: ``cost(i)`` is what a call of component i costs, and max_cost is
         the most that may be spent.
+    patience: int, default None: calls without a gain after which ``auto`` stops although the budget is not spent. None:
+        it stops early only with a proof that nothing better is left.
     monitor: function, default None: ``monitor(x)`` gives F for the trace; its calls are not counted.
     callback: function, default None: ``callback(progress)`` is called after each step; raise StopIteration to stop.
     progress: bool, default None: True shows a live bar, False none, None one if standard error is a terminal.
@@ -130,6 +133,7 @@ def minimize(
             on_nan=on_nan,
             cost=cost,
             max_cost=max_cost,
+            patience=patience,
             run=run,
             fsync=fsync,
             fingerprint=fingerprint(fun) if run is not None else None,
@@ -210,7 +214,7 @@ def iterate(
         result = optimizer.result()
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(result.message)
-        if not result.success:  # a generator has no result to put a status into
+        if not result.status.success:  # a generator has no result to put a status into
             raise RuntimeError(result.message) from (None if result.failure is None else result.failure.error)
 
 

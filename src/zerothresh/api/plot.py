@@ -1,4 +1,4 @@
-"""Plots of runs: F against #IZO and #NHT, with the mean over runs and a band around it."""
+"""Plots of runs: F against #IZO and #NHT, with the mean over runs and a band around it; and the arms of `auto`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.api.arms_plot import COLOURS, arms
 from zerothresh.basics import check
 from zerothresh.methods.registry import name_of
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+__all__ = ["COLOURS", "arms", "compare", "curve"]
+
+
 class Plotted(Protocol):
     """A run that can be drawn: its ``trace`` has the columns nfev, nht and fun."""
 
@@ -24,8 +28,6 @@ class Plotted(Protocol):
     def trace(self) -> Any: ...
 
 
-# The palette of Okabe and Ito, which colour-blind readers can distinguish.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 BEST_COLOUR = "#000000"  # of the best F so far of a single method: it runs along the trace, so it has another colour
 TRACE_WIDTH, BEST_WIDTH = 1.6, 0.8  # line widths in points: the thin line lies on the thick one and leaves it visible
 STOP_SIZE = 5  # of the point that marks where a method stopped by itself

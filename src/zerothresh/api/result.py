@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
 
+from zerothresh.basics import check
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -24,11 +26,14 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     nit          the number of steps
     x_last       what the method itself returns: the last iterate; with output="random" (VR-SZHT,
                  SARAH-SZHT) the outgoing iterate of the last complete epoch, or the start
-    success      whether the run ended as intended
+    success      whether the run ended as intended, and, with ``auto``, with something better than
+                 the start
     status       why it ended, a `zerothresh.Status`
     message      why it ended, as a sentence
     remarks      what the method found and chose, as pairs (calls made by then, sentence);
                  most methods make no remarks
+    stages       what the calls were made for, as pairs (calls made before, name); ``auto`` names
+                 the strategies that it raced
     trace        the history, with one row per step: a `zerothresh.Trace`
     failure      the call that failed (point, component, error, traceback), or None
     spent        the cost of the calls, if ``cost`` was given
@@ -38,15 +43,18 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     ============ =================================================================================
     """
 
-    def plot(self, **options: Any) -> Any:
-        """Draw F, and the lowest F so far, against #IZO and #NHT.
+    def plot(self, kind: str = "history", **options: Any) -> Any:
+        """Draw F, and the lowest F so far, against #IZO and #NHT; or what the calls were made for.
 
         Matplotlib comes with the extra ``zerothresh[plot]``. The trace has no F without a ``monitor``, except where a
         step happens to see all components.
 
         Arguments
         ---------
-        options: passed on to `zerothresh.plot.compare`; ``best=False`` leaves the lowest F so far out.
+        kind: str, default "history": what is drawn. "arms" shows which strategy of ``auto`` made which calls, above
+            the lowest F so far.
+        options: passed on to `zerothresh.plot.compare` ("history"; ``best=False`` leaves the lowest F so far out) or
+            `zerothresh.plot.arms`.
 
         Returns
         -------
@@ -54,6 +62,9 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
         """
         from zerothresh.api import plot
 
+        check.one_of("kind", kind, ("history", "arms"))
+        if kind == "arms":
+            return plot.arms(self, **options)
         return plot.compare([self], **{"best": True, **options})
 
 

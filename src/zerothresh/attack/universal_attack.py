@@ -114,7 +114,7 @@ class Attacked:
     @property
     def complete(self) -> bool:
         """Whether the search ended normally; if not, `ended` says why, and few fooled images prove little."""
-        return self.search is None or self.search.success
+        return self.search is None or self.search.status.success
 
     def promises(self) -> dict[str, bool]:
         """The promises of `universal`, each checked on the numbers themselves."""
@@ -253,7 +253,7 @@ def _search(problem: Universal, evaluations: Evaluations, arguments: dict[str, A
             f"of the budget of {evaluations.budget}, {aside} queries are set aside for the two evaluations of all "
             f"images, and what is left is too little for the search: {error}"
         ) from None
-    if found.success:
+    if found.status.success:
         return found
     if arguments.get("run") is not None and found.status is not Status.DIVERGED:
         cause = None if found.failure is None else found.failure.error

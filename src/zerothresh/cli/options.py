@@ -149,6 +149,12 @@ MaxTime = Annotated[
     float | None,
     typer.Option(help="Seconds after which this session starts no further calls.", rich_help_panel=_FAULTS),
 ]
+Patience = Annotated[
+    int | None,
+    typer.Option(
+        help="Calls without a gain after which auto stops although the budget is not spent.", rich_help_panel=_RUN
+    ),
+]
 
 Seed = Annotated[
     int | None,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from zerothresh.api.arms_plot import spans
 from zerothresh.api.result import Result
 from zerothresh.basics.files import write as write_file
 from zerothresh.cli import outputs
@@ -39,6 +40,7 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         "status": result.status.name,
         "message": result.message,
         "remarks": [{"nfev": calls, "message": remark} for calls, remark in result.remarks],
+        "stages": [{"nfev": calls, "name": name} for calls, name in result.stages],
         "seed": result.seed,
         "method": {"name": name_of(result.method), **_fields(result.method)},
         "estimator": _fields(result.estimator),
@@ -93,6 +95,9 @@ def show(
     if verbose:
         for calls, remark in result.remarks:
             say(f"after {calls:,} calls: {remark}")
+        if result.stages:
+            made = ((name, sum(length for _, length in bars)) for name, bars in spans(result).items())
+            say("calls by strategy: " + ", ".join(f"{name} {calls:,}" for name, calls in made))
         if not result.remarks:
             say(f"{name_of(result.method)} makes no choices of its own: all settings are given")
     some = " ".join(map(str, result.support[:_MOST_SHOWN]))

@@ -48,6 +48,7 @@ def solve(
     timeout: options.Timeout = None,
     on_nan: options.OnNan = "stop",
     max_time: options.MaxTime = None,
+    patience: options.Patience = None,
     seed: options.Seed = None,
     workers: options.Workers = 1,
     run: options.Run = None,
@@ -104,6 +105,7 @@ def solve(
                 timeout=timeout,
                 on_nan=on_nan,
                 max_time=max_time,
+                patience=patience,
                 progress=False if quiet else None,
             )
             seconds = time.perf_counter() - begun

@@ -334,14 +334,15 @@ def outcome_of(result: Result, subject: Subject) -> Outcome:
     known = fun[np.isfinite(fun)]
     rows = thin(nfev)
     end = np.inf
-    if result.success:
+    ended_well = bool(result.status.success)
+    if ended_well:
         last = fun[-1] if fun.size else np.nan
         end = last if np.isfinite(last) else result.fun if subject.F is None else float(subject.F(result.x_last))
     return Outcome(
         status=result.status.name,
-        success=bool(result.success),
+        success=ended_well,
         end=float(end) if np.isfinite(end) else np.inf,
-        own=float(own[-1]) if own.size and result.success else np.inf if _knows_own(subject) else np.nan,
+        own=float(own[-1]) if own.size and ended_well else np.inf if _knows_own(subject) else np.nan,
         nfev=int(result.nfev),
         nht=int(result.nht),
         nit=int(result.nit),

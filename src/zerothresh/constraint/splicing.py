@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -181,10 +182,16 @@ def _complete_support(S: Indices, score: Array, k: int) -> Indices:
     return S
 
 
+@lru_cache(8)
+def _all_supports(d: int, k: int) -> Indices:
+    """Return all supports of size k, one per row."""
+    return np.array(list(combinations(range(d), k)), np.int64).reshape(-1, k)
+
+
 def _enumerate_supports(A: Array, b: Array, k: int, forced: Indices) -> Array:
     """Minimise the model on every support of size k that contains the forced coordinates; return the best point."""
-    supports = [S for S in combinations(range(b.size), k) if set(forced.tolist()) <= set(S)]
-    S = np.array(supports, np.int64)
+    S = _all_supports(b.size, k)
+    S = S[(S[:, :, None] == forced).any(axis=1).all(axis=1)] if forced.size else S
     try:
         x = np.linalg.solve(A[S[:, :, None], S[:, None, :]], b[S][:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:

@@ -64,6 +64,14 @@ def chooses_steps(method: Any) -> bool:
     return bool(getattr(method, "chooses_steps", False))
 
 
+def must_improve(method: Any) -> bool:
+    """Return whether a run that ends at its start has failed; a method that promises more says ``must_improve = True``.
+
+    The methods of the paper promise nothing about single runs.
+    """
+    return bool(getattr(method, "must_improve", False))
+
+
 @dataclasses.dataclass(frozen=True)
 class Iterate:
     """The state of a method without memory."""

@@ -17,7 +17,7 @@ from zerothresh.basics import capacity
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.frame import Frame
-from zerothresh.sampling.directions import Block, SparseBlock
+from zerothresh.sampling.directions import Block, DenseBlock, HartleyBlock, SparseBlock
 from zerothresh.sampling.jit import kernel
 
 NO_COMPONENTS = np.empty(0, np.int64)
@@ -215,7 +215,7 @@ class Around:
     def _displaced(self, start: int, stop: int, frame: Frame) -> Array:
         """Return the points of directions start .. stop - 1, (stop - start, d)."""
         whole = (start, stop) == (0, self.count)
-        if isinstance(self.block, SparseBlock) and not whole:
+        if isinstance(self.block, (SparseBlock, DenseBlock, HartleyBlock)) and not whole:
             out = np.empty((stop - start, self.theta.size))
             self.block.part(start, stop).displace(self.theta, self.h, out)
         else:

@@ -22,6 +22,7 @@ from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import Stream
 
 Remark = tuple[int, str]  # calls made by then, and a sentence for the user
+Stage = tuple[int, str]  # calls made before, and the name of what the calls from then on are made for
 
 
 class Incumbent(NamedTuple):
@@ -57,6 +58,14 @@ class Search(Protocol):
     def remarks(self) -> Sequence[Remark]:
         """What the method has found and chosen so far."""
 
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """What calls were made for, if the method has stages."""
+
+    @property
+    def certified(self) -> bool:
+        """Whether the incumbent is known to be optimal."""
+
     def advance(self, answers: Answers, H: HardThreshold) -> Search:
         """Return the search after a round. This one can be advanced again, with the same or with other answers."""
 
@@ -89,6 +98,8 @@ class Stepwise:
     __slots__ = ("_request", "incumbent", "round", "state", "stepped", "task")
     states_fun = False
     remarks: Sequence[Remark] = ()
+    stages: Sequence[Stage] = ()
+    certified = False
 
     def __init__(self, task: Task, state: Any, round: int = 0, stepped: bool = False) -> None:
         self.task, self.state, self.round, self.stepped = task, state, round, stepped

@@ -15,7 +15,7 @@ from zerothresh.basics.text import shorten
 from zerothresh.constraint.threshold import Diverged
 from zerothresh.evaluate.base import Failure
 from zerothresh.rounds.advance import Standing, advance, mean, start, with_value
-from zerothresh.rounds.method import chooses_steps
+from zerothresh.rounds.method import chooses_steps, must_improve
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.search import Remark
@@ -86,11 +86,34 @@ class Session:
         return self.standing.search.remarks
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether the method promises to improve on the start, and has not, and cannot prove the start optimal."""
+        standing, start = self.standing, self.task.theta0
+        if not must_improve(self.task.method) or standing.search.certified:
+            return False
+        return np.array_equal(standing.theta if standing.best_x is None else standing.best_x, start)
+
+    @property
+    def success(self) -> bool:
+        """Whether the run ended well, with a point that the method stands by."""
+        return self.status is not None and self.status.success and not self.found_nothing
+
+    @property
     def closing_message(self) -> str:
         """Why the run ended, and, if it ended well, what the method remarked last."""
         remarks = self.remarks
-        ended_well = self.status is not None and self.status.success
-        return f"{self.message} ({remarks[-1][1]})" if remarks and ended_well else self.message
+        if self.status is None or not self.status.success:
+            return self.message
+        if self.found_nothing:
+            return f"{self.message}; nothing better than the start was found: {self._what_would_help()}"
+        return f"{self.message} ({remarks[-1][1]})" if remarks else self.message
+
+    def _what_would_help(self) -> str:
+        """Return a phrase for a user whose run found nothing better than the start."""
+        gradient = self.task.n * (self.task.d + 1) + self.task.reserve
+        if self.task.budget < gradient:
+            return f"about {gradient:,} calls would pay for one gradient over all coordinates"
+        return "a larger budget, another start, or bounds that show where to look may help"
 
     def open(self) -> None:
         """Plan the next round, or end if there is none or if it does not fit into the limits."""

@@ -1,62 +1,96 @@
-"""Auto, the default method: diagnose the black box, choose the methods that fit it, and check what they find."""
+"""Auto, the default method: diagnose the black box, then let the strategies that fit it compete for the budget.
+
+Read this file from top to bottom, then `race.py`, and then the arm that interests you.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from zerothresh.basics import check
+from zerothresh.methods.auto.arm import Arm
+from zerothresh.methods.auto.arms.active_subset import ActiveSubset
+from zerothresh.methods.auto.arms.corner_swaps import CornerSwaps
 from zerothresh.methods.auto.arms.descent import LocalDescent
-from zerothresh.methods.auto.arms.single_index_model import SingleIndexModel, affordable
+from zerothresh.methods.auto.arms.grouped_slopes import GroupedSlopes
+from zerothresh.methods.auto.arms.long_steps import LongSteps
+from zerothresh.methods.auto.arms.random_steps import RandomSteps
+from zerothresh.methods.auto.arms.single_index import SingleIndex
 from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
 from zerothresh.methods.auto.diagnosis import diagnose
-from zerothresh.methods.auto.niht import sampled_gradient_niht
+from zerothresh.methods.auto.race import race
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
+from zerothresh.rounds.task import Task
 
-_MIN_GRADIENTS = 3  # a budget below this many gradients of one component is too small for coordinate differences
+ARMS: tuple[Arm, ...] = (  # in the order in which they are tried: those that test their own assumption come first
+    ActiveSubset(),  # F depends on few coordinates: find them by bisection, then search globally among them
+    StochasticDescent(),  # random noise hides single steps: many steps, judged together
+    SingleIndex(),  # components are losses of linear scores: learn the rows, and minimise the model without calls
+    GroupedSlopes(),  # fewer calls than coordinates: split signed groups, steepest first
+    LocalDescent(),  # differences, quasi-Newton steps on the support, exchanges; then other supports
+    CornerSwaps(),  # finite bounds: values at the bounds, and swaps judged by paired differences
+    LongSteps(),  # a flat start or kinks: long steps, judged by their values
+)
 
 
 @register("auto")
 @dataclass(frozen=True)
 class Auto(Program):
-    """The default method, without settings: no learning rate, no mu, no q.
+    """The default method: no learning rate, no mu, no q.
 
-    About a dozen calls show what the black box is like. Depending on that, `index`, `htp` or `niht` is used, with
-    stochastic descent before them if the noise is strong and restarts after them.
+    A few calls show what the black box is like: its noise, its lengths, kinks. The strategies that fit it then compete
+    for the budget, and calls go to those that make progress. The run ends before the budget is spent only with a proof
+    that nothing better is left, or when the user's patience ends.
+
+    Arguments
+    ---------
+    patience: int, calls without a gain after which the run ends; None: the whole budget is spent. Default: None.
 
     >>> Auto()
-    Auto()
+    Auto(patience=None)
     """
 
     family: ClassVar[str] = "auto"
     solves: ClassVar[str] = "any F, l0"
-    queries: ClassVar[str] = "those of the parts that it chooses"
-    memory: ClassVar[str] = "1 per call, and that of its parts"
+    queries: ClassVar[str] = "those of the strategies that it races"
+    memory: ClassVar[str] = "1 per call, and that of its strategies"
+    must_improve: ClassVar[bool] = True
+
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.patience is not None:
+            check.count("patience", self.patience, what=" (calls without a gain), or None")
 
     def search(self, context: Context) -> Asks:
+        context.stage("diagnosis")
         diagnosis = yield from diagnose(context)
         context.remark(f"Diagnosis: {diagnosis.summary()}.")
         context.random = diagnosis.random
         if not context.free().size:
             context.remark("No coordinate is free to change; the start is the result.")
+            context.certified = True
             return
-        if context.left < _MIN_GRADIENTS * (context.free().size + 2):
-            context.remark(
-                "niht: The budget is too small for a full coordinate gradient; using random directions instead."
-            )
-            context.remark("niht: " + (yield from sampled_gradient_niht(context, diagnosis)))
-            return
-        if StochasticDescent().fits(context, diagnosis):
-            context.remark("stochastic descent: " + (yield from StochasticDescent().search(context, diagnosis)).reason)
-        index_model = None
-        if context.n > 2 and not (diagnosis.rough or diagnosis.kink) and affordable(context):
-            index_model = SingleIndexModel(context, diagnosis)
-            context.remark("index: " + (yield from index_model.search()))
-            if index_model.exact:
-                return  # the model is F, and its best support is known
-        if index_model is not None and index_model.several_scores:
-            rows = index_model.start_gradients
-            context.remember_gradients(index_model.order[: len(rows)], rows)
-        ended = yield from LocalDescent().search(context, diagnosis)
-        context.remark("descent: " + ended.reason)
+        arms = [arm for arm in ARMS if arm.fits(context, diagnosis)]
+        ended = yield from race(context, diagnosis, arms, self.patience)
+        if not ended.final:
+            ended = yield from race(context, diagnosis, [RandomSteps()], self.patience)
+        context.certified = ended.certified
+
+    def doubts(self, task: Task) -> str:
+        """Return a sentence if the budget is hopeless, before it is spent; an empty one otherwise.
+
+        To tell which k of d coordinates matter takes log2 of the number of supports comparisons, whatever the method.
+        """
+        d, k = task.d, min(task.constraint.k, task.d)
+        bits = (math.lgamma(d + 1) - math.lgamma(k + 1) - math.lgamma(d - k + 1)) / math.log(2)
+        if task.budget - task.reserve >= bits:
+            return ""
+        return (
+            f"budget = {task.budget} is too small to tell which {k} of {d} coordinates matter: that takes at least "
+            f"{math.ceil(bits):,} comparisons, so little can be expected of this run"
+        )

@@ -41,8 +41,6 @@ class Index(Program):
         else:
             context.remark("Fewer than three components do not show whether they are functions of one score.")
         if not model.exact and model.C.size:
-            if model.several_scores:
-                context.remember_gradients(model.order[: len(model.start_gradients)], model.start_gradients)
             descent = Descent(context, diagnosis)
             context.remark("htp: " + (yield from descent.search()))
             yield from descent.resume_after_budget_increase()

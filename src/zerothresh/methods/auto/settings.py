@@ -95,10 +95,330 @@ DIAGNOSIS = DiagnosisSettings()
 # --- Active subset: few coordinates matter --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ActiveSubsetSettings:
+    """When F counts as a function of few coordinates, and how they are found and searched."""
+
+    # Finding the coordinates.
+    most_active: int = 20  # a model of more than this many coordinates needs more values than it saves
+    fewest_active: int = 4  # `fits`: a screen that could not even find this many is not worth its calls
+    gradient_share: float = 0.5  # of the d calls of a gradient: 2 s log2(d) calls for s coordinates must stay below it
+    screen_components: int = 4  # of n: whether a coordinate matters shows in a few components already
+    density_tests: int = 5  # random groups of d / (2 s) coordinates: all five differ with a chance of 1 % if s matter
+    weak_share: float = 2e-3  # of the spread of F: five groups that change F by less belong to weak coordinates
+    visible_share: float = 1e-2  # of the spread of F: coordinates that change F by less are left to a second screen
+    deviations: float = 4.0  # of the noise of a difference: a chance of 6e-5 per comparison, for about 100 of them
+    rounding: float = 64.0  # spacings of floating-point numbers that a value may be off by
+    alone_halvings: int = 2  # halvings that did not divide a group, after which it probably has one coordinate
+    most_joint: int = 3  # groups that one call halves at most: the 2^m hybrids of four cost more than they save
+    joint_choice: int = 7  # of the largest groups the batches are chosen, so that choosing costs nothing
+    joint_misses: int = 3  # such calls without a known value after which groups are halved one by one
+    beyond_doubt: float = 2.0  # times the visible difference: more than that needs no further values
+    confirmations: int = 2  # further pairs of values for a coordinate found under random noise
+    quiet_pairs: int = 2  # pairs without a difference after which the screen leaves the rest to later tests
+    plateau_pairs: int = 64  # the same while nothing has been found: 2 % of the box not flat are found in 3 of 4 runs
+    growths: int = 6  # times that the region is enlarged where F shows no change and there are no bounds
+    growth: float = 10.0  # factor of one enlargement
+    region: float = 10.0  # natural lengths per coordinate from the start to each side, where there are no bounds
+
+
+ACTIVE_SUBSET = ActiveSubsetSettings()
+
+
+@dataclass(frozen=True)
+class GaussianProcessSettings:
+    """The priors of the Gaussian process (on the unit cube, values of variance 1), and how long it is fitted."""
+
+    usual_length: float = 0.5  # half of the range: F changes a few times over it
+    length_spread: float = 1.0  # of its logarithm: a factor of e
+    length_range: tuple[float, float] = (-5.0, 4.0)  # logarithms: beyond them F is noise, or constant
+    amplitude_spread: float = 1.5  # of its logarithm; values have variance 1
+    amplitude_range: tuple[float, float] = (-3.0, 4.0)
+    usual_noise: tuple[float, float] = (2.5e-3, 5e-2)  # without and with random noise, relative to the spread
+    noise_spread: float = 2.0  # of its logarithm: weak coordinates and a wrong kernel look like noise, too
+    noise_range: tuple[float, float] = (-11.0, 1.0)
+    warp_quantile: float = 0.25  # of the values above the lowest: the warp log(1 + y/c) begins to bend there
+    first_steps: int = 30  # of L-BFGS from the prior
+    later_steps: int = 8  # from the last parameters, which are near
+    jitter: float = 1e-9  # of the variance, so that the covariance can be factorised
+    least_variance: float = 1e-12  # of the variance: below it rounding decides
+    refused: float = 1e10  # the objective where the covariance cannot be factorised
+    asymptotic: float = -6.0  # deviations from which the expansion of the expected improvement is exact to 5 %
+
+
+GAUSSIAN_PROCESS = GaussianProcessSettings()
+
+
+@dataclass(frozen=True)
+class QuadraticModelSettings:
+    """The numerical limits of quadratic interpolation."""
+
+    rank: float = 1e-12  # relative size of the singular values that are taken for zero
+    sweeps: int = 50  # of coordinate descent at most; few coordinates need about ten
+    settled: float = 1e-9  # of the radius: coordinate descent ends with a shorter move
+
+
+QUADRATIC_MODEL = QuadraticModelSettings()
+
+
+@dataclass(frozen=True)
+class GlobalSearchSettings:
+    """The search on the few coordinates that matter: descents by Gaussian process and by quadratic model in turn."""
+
+    first_points: int = 2  # beyond p + 1: the random points from which a descent begins
+    most_points: int = 150  # in a Gaussian process: its cost grows with their cube
+    global_candidates: int = 600  # points of the cube at which the expected improvement is computed
+    near_candidates: int = 100  # and points around the best one, for each of these distances in lengths:
+    distances: tuple[float, ...] = (0.02, 0.05, 0.1, 0.3)
+    line_points: int = 24  # candidates on the line through the best point along each coordinate
+    moved_share: float = 0.4  # of the coordinates that a point nearby changes, but two at least
+    refinements: int = 6  # rounds that refine the best candidates
+    refined: int = 3  # candidates that are refined
+    refined_points: int = 24  # points around each of them
+    refined_shrink: float = 0.6  # of their distance per round
+    refined_distance: float = 0.1  # lengths, at first
+    length_range: tuple[float, float] = (0.05, 0.7)  # of the cube: limits of what moves take for a length
+    mean_every: int = 3  # every third call goes to the minimiser of the mean: it polishes where improvement explores
+    form_every: int = 8  # calls after which all forms of the process are fitted again; in between, only the best one
+    gain: float = 1e-3  # of the fall from the median to the lowest value: less is no improvement
+    patience: int = 8  # calls without improvement that end the first descent, which sees the whole cube
+    later_patience: int = 6  # and the later ones, which see a part of it
+    later_width: float = 0.35  # half the width of that part
+    narrowing: float = 0.85  # factor of the width after a call without improvement
+    least_width: float = 0.02
+    basin: float = 0.6  # lengths around a bottom within which values are left out of later models
+    first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
+    near_radii: tuple[float, float] = (0.01, 0.08)  # the same for descents from the best point, drawn by chance
+    last_radius: float = 1e-3  # where it ends
+    growing: float = 0.7  # actual over predicted fall above which the radius doubles
+    failing: float = 0.1  # and below which it is halved
+    largest_radius: float = 0.5  # half of the cube
+    misfit: float = 0.1  # of the spread of the values that a model goes near: 0, .03, .1, .3 need on Ackley6 209, 115,
+    # 107, 114 calls, and on Rosenbrock4 146, 132, 125, 245
+    hope: float = 10.0  # falls as large as the model predicts, after which a descent must have passed the best point
+    small_radius: float = 0.05  # from which on descents without hope end
+    far: float = 2.0  # radii from which a point of the model is replaced when a step fails (Powell)
+    shortest_step: float = 0.1  # radii: a shorter step asks for a smaller region instead of a value
+    long_step: float = 0.9  # radii: only a step this long shows that the region is too small
+    random_starts: int = 2  # of the minimisation of a model that may be indefinite
+    same: float = 1e-7  # of the cube: a point this near to another one tells nothing new
+
+
+GLOBAL_SEARCH = GlobalSearchSettings()
+
+
 # --- Grouped slopes: fewer calls than coordinates -------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class GroupedSlopesSettings:
+    """Gradients from fewer calls than coordinates: groups, samples of components, sign rows."""
+
+    cheaper_share: float = 0.5  # of d: bisection must be cheaper than half a gradient, or a gradient tells more
+    gradients: float = 3.0  # the arm fits if the budget pays for fewer full gradients: beyond, differences are exact
+    groups: float = 1.0  # groups at the beginning of a search, times k: 0.5 and 2 are within chance on dense.py
+    depth: float = (
+        0.1  # a group of size s has the priority |slope| s^-depth: 0.1 needs 5 % fewer calls than 0, 0.25 fails
+    )
+    taken: int = 2  # coordinates that a search looks for: 3 needs 20 % more calls, 1 as many, with more polishing
+    polish_steps: int = 3  # quasi-Newton steps after a search; the third one hardly pays
+    polish_share: float = 0.1  # of the fall so far that the next step must promise: 0.01 and 0.5 need 5 to 10 % more
+    line_trials: int = 4  # shorter steps that are tried along a line before it is given up
+    sufficient: float = 1e-4  # of the predicted fall that a step must reach (Armijo; Nocedal and Wright, section 3.1)
+    first_step: float = 0.3  # of the natural length, for the first curvature along found slopes
+    additivity: float = 0.3  # of the largest slope by which a union may differ from its groups before the step shrinks
+    shrink: float = 0.1  # factor of the step where slopes do not add up
+    shrinkings: int = 3  # times in a row that the step shrinks
+    lengthen: float = 100.0  # factor of the step where no group changes F at all
+    flat_searches: int = 4  # searches without any change of F after which it is taken to be constant
+    splits: float = 2.0  # values per level of halving that a search takes: one for each of two groups, about
+    searches: float = 2.0  # searches that must be affordable, or coordinates are not told from one another at all
+    group_share: float = 0.125  # of the affordable values that the first groups of a search may take
+    search_share: float = 0.5  # of the affordable values after which a search goes straight down to one coordinate
+    coarse_share: float = 0.5  # of the affordable values for slopes where coordinates are not told apart; steps follow
+    shortest: float = 0.1  # factor of the step after a failed one, at least: parabolas far from a minimum mislead
+    longest: float = 0.5  # factor of the step after a failed one, at most
+    first_share: float = 0.125  # of the calls left that one value on the first sample may cost
+    sample: int = 8  # components that a search begins with: fewer hardly give a standard error
+    growth: int = 4  # factor of the sample: all smaller samples together cost a third of the next one
+    stand_out: float = 4.0  # standard errors: the largest of 10,000 standard normals is about this large
+    significance: float = 3.0  # standard errors by which a point must be better on a sample of the components
+    judges: int = 5  # the standard error of fewer components says too little
+    judge_share: float = 0.5  # of the calls left that one judgement may cost
+    least_steps: int = 8  # coordinates that a budget should be able to find, or this is not for it
+    first_groups: int = 4  # groups whose slopes on the first sample tell how many components a slope takes
+    chance: float = 2.0  # standard deviations of a mean square that chance may add
+    group_signal: float = 4.0  # of the variance of a group's mean slope that its square must be to be worth a search
+    first_fall_share: float = 0.48  # of the calls left: the start and one step, and a few more for the opposite step
+    first_fall_values: float = 2.1  # values of F that such a step takes
+    sure_values: float = 4.5  # fewer values of F than this pay for a first fall only
+    stalls: int = 2  # searches without a fall before half of the support is drawn anew
+    polish_calls: float = 0.25  # of the calls left that one gradient on the support may cost
+
+
+GROUPED_SLOPES = GroupedSlopesSettings()
+
+
+@dataclass(frozen=True)
+class CoordinateRaceSettings:
+    """How a race of coordinates gives up those that show no slope: gently, because a good one is easily lost."""
+
+    first: int = 8  # components that each coordinate is asked on at first, or more if the calls allow
+    kept: float = 0.75  # of the coordinates after each stage; 0.4 loses half as many good ones again (normal model)
+    growth: float = 1.15  # factor of the components from stage to stage; costs as much as 1.5 with 0.4, and finds more
+    cost: float = 2.0  # all stages over the first one: 1 + 0.15 (0.75 + 1.15 0.75^2 + ...), and rounding up
+    round: int = 4096  # calls of one round at most, or one component on all coordinates
+    finalists: float = 2.0  # times k: 4 is as good
+    final_share: float = 0.5  # of the calls of a race that the finalists may cost
+    least: float = 8.0  # values of F below which nothing is raced: two finalists
+    share: float = 0.5  # of the calls left that one race may take: 0.35 and 0.7 find fewer
+    taken: float = 0.5  # of k, coordinates taken from a race: 0.3 and 1 are about as good
+
+
+COORDINATE_RACE = CoordinateRaceSettings()
+
+
+@dataclass(frozen=True)
+class MessagePassingSettings:
+    """Approximate message passing with a prior of two Gaussians, as in the study gnoise.py."""
+
+    iterations: int = 40  # it settles within 20 to 30
+    settled: int = 3  # iterations before the prior is learned: earlier estimates are dominated by the first guess
+    feedback: float = 0.95  # the largest weight of the old residual (Onsager term): 1 would not contract
+    diverged: float = 1e3  # times the energy of the data: a residual above this will not come back
+
+
+MESSAGE_PASSING = MessagePassingSettings()
+
+
+@dataclass(frozen=True)
+class SignRowSettings:
+    """Gradients from rows of signs where slopes do not stand out of random noise."""
+
+    stand_out: float = 10.0  # a slope less than this over its noise is better seen by rows: 0.1 in the study gnoise.py
+    trial_directions: int = 4  # along which the length of a row is tried
+    lengthenings: int = 10  # times that a row is made longer at most
+    longer: float = 2.0  # factor of a longer row
+    uneven: float = 3.0  # standard deviations of noise by which the curvature along rows may differ among them
+    bent: float = 0.5  # of the odd part at the longer row that may be missing before it is too long
+    share: float = 0.33  # of the calls left that one gradient may cost
+    most: float = 0.5  # of the coordinates: more rows than this hardly find more
+    round: int = 64  # rows that are asked in one round
+    repeats: int = 4  # of each value that decides on a step, at first
+    most_repeats: int = 64  # of a pair of points whose order is in doubt
+    polish_step: float = 0.3  # of the root mean square of the support's entries: the noise matters less at long steps
+    polish_reach: float = 3.0  # steps that a parabola is trusted
+    polish_share: float = 0.3  # of the calls left that a polish may cost
+    polishes: int = 3  # on one support: they end earlier if one does not help
+    fractions: tuple[float, ...] = (1.0, 0.25, 4.0)  # of the step that the curvature suggests
+    deviations: float = 1.0  # of its error by which an entry must be larger to be moved along
+
+
+SIGN_ROWS = SignRowSettings()
+
+
 # --- Single index: components are losses of linear scores -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowSettings:
+    """Learning the rows of the single-index model, and testing that the components have its form."""
+
+    tested: int = 3  # rows learnt before all others: three estimates of the l2 term show whether two of them agree
+    first: int = 16  # components to begin with, or k if that is more: fewer do not show which coordinates matter
+    fit_values: int = 10  # per component, beside its row: the curvature, the values of a fit and their check
+    reserve: float = 1.5  # times the first rows that the budget must cover: the fit and its check need calls as well
+    weak: float = 5e-3  # a row below this share of the typical norm belongs to a component stationary at the start
+    typical: float = 0.9  # quantile of the norms of rows: more than half of the components may be stationary
+    weak_deviations: float = 8.0  # times its noise: a shorter row says more about the noise than about the component
+    often_weak: float = 0.1  # share of such components beyond which all others are learnt at another point at once
+    form_tolerance: float = 0.05  # relative deviation up to which second differences count as those of one l2 term
+    form_deviations: float = 24.0  # standard deviations of noise that a second difference of three values may show
+    l2_deviations: float = 6.0  # a second difference of three values has a deviation of 2.5; below 6 it is noise
+    l2_share: float = 1e-6  # of the change along a gradient: a smaller second difference is an error of the slopes
+    centre_deviations: float = 40.0  # standard deviations allowed where an l2 term centred at 0 is told from others
+    shortest_move: float = 1e-6  # of |start|: what is left of it across a row must be longer than rounding
+    checked: int = 5  # components on which predicted slopes are compared with measured ones
+    prediction_error: float = 0.2  # of a slope: above this, the components have more than one score
+    slope_deviations: float = 5.0  # standard deviations of a measured slope that are no error of the prediction
+    same_minimum: float = 1e-4  # of the spread of values: so far minima may differ; and of a curvature from them
+    same_minimum_rows: int = 3  # curvatures that are measured before that is tested: one fixes it, two test it
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """Fitting the single-index model to more and more components."""
+
+    rows_per_coordinate: int = 3  # components per coordinate of the support that make a fit meaningful
+    fewest_rows_per_coordinate: int = 2  # the same for a second, bolder fit, which held-out components judge as well
+    growth: float = 50.0  # coordinates: below it, the components are doubled from one fit to the next
+    slowest_growth: float = 0.05  # with many coordinates, a row is dear and each fit adds this share of components
+    held_out: float = 0.5  # times the fitted components that judge the fit
+    least_held_out: int = 12  # components that judge a fit at least: a standard error needs about ten
+    generalised: float = 1e-3  # held-out values that spread this much less than at the start: nothing is left to fit
+    refit_gain: float = 1e-3  # of the total fall: a fit to more components that gains less changes nothing
+    kept_per_nonzero: int = 4  # coordinates that stay, per non-zero: the best support is rarely beyond their ranks
+    drop_deviations: float = 1.5  # a coordinate is dropped if its gain plus this many deviations is below the weakest
+    quadratic_tolerance: float = 1e-3  # of the predicted fall: a smaller error counts as a quadratic's
+    noise_deviations: float = 5.0  # standard deviations of a mean of values that are no error of the model
+    rechecks: int = 10  # times that dropped coordinates are reconsidered; two or three were enough wherever seen
+    recheck_reserve: int = 4  # calls per component that a fit with reconsidered coordinates may need
+    negligible_recheck: float = 1e-9  # of the total fall: a coordinate that promises less is not reconsidered
+    max_coordinates: int = 1000  # of the dense model: building its Hessian from 500 rows takes about 0.2 seconds
+    certificate_tolerance: float = 1e-3  # of the typical change, for each component; the error of their mean is less
+    certificate_gap: float = 1e-7  # of the total fall: a support that is better by less is not called better
+    certificate_nodes: int = 20_000  # of the branch and bound: about a second of own time
+    certificate_work: float = 1e8  # coordinates squared times nodes: the same limit where a node costs more
+    certificate_coordinates: int = 300  # beyond it a single bound takes too long
+
+
+@dataclass(frozen=True)
+class CurveSettings:
+    """The functions l_i of one variable: where they are sampled, and how the modelled F is minimised."""
+
+    max_nodes: int = 30  # a spline goes through at most this many samples: they reach from near to far
+    relative_spacing: float = 0.4  # samples may be sparser away from the centre: spacing over distance
+    samples: tuple[float, ...] = (-1.0, 1.0, -2.5, 2.5)  # first samples along a row, in curvature lengths
+    far_samples: tuple[float, ...] = (-6.0, 6.0)  # further ones before the last fit, which looks for other supports
+    shortest_length: float = 0.03  # in natural lengths: limits of the curvature length, which is a median
+    longest_length: float = 3.0
+    trust_radius: float = 40.0  # in curvature lengths, at first: so far parabolas beyond the samples are believed
+    rounds: int = 40  # of minimising the modelled F and asking for the values there
+    negligible: float = 1e-10  # of the total fall: all components are in the model, so that F itself converges
+    negligible_dropped: float = 1e-3  # of the total fall: coordinates that were dropped may change more
+    negligible_part: float = 1e-2  # of the total fall: with a part of the components, the others will change more
+    margin_deviations: float = 2.0  # standard deviations of a mean of values that are no decrease
+    poor_prediction: float = 0.1  # actual over predicted fall below which the trust radius shrinks (Conn et al. 2000)
+    good_prediction: float = 0.5  # and above which it grows
+    shrink: float = 0.3
+    grow: float = 2.0
+    flattest: float = 1e-4  # of the median curvature: lower limit, so that the Hessian is positive definite
+    straight: float = 1e-3  # natural lengths for which a straight piece is assumed to go on, inverted
+    straight_quadratic: float = 1e-7  # the same if all l_i seem quadratic
+    worth_searching: float = 100.0  # times what is negligible: after a larger fall, values are worth more than search
+    newton_steps: int = 20  # damped Newton steps of one descent on the model
+    dampings: int = 8  # trials per step: 0.03 times 8^6 is a step that changes nothing
+    first_damping: float = 0.03  # of the mean curvature
+    damping_growth: float = 8.0
+    refit_steps: int = 15  # Newton steps on one support
+    refit_dampings: int = 6
+    refit_shift: float = 1e-9  # of the mean curvature: keeps the system solvable without changing its solution
+    refit_growth: float = 16.0
+    converged_step: float = 1e-12  # of the fall on the model: a smaller decrease is rounding
+    converged_refit: float = 1e-6  # of the fall on the model: enough to compare two supports
+    better_exchange: float = 1e-9  # of the fall on the model that an exchange must gain
+    dropped: int = 8  # coordinates of the support that are tried to be dropped, the least useful first
+    added: int = 2  # coordinates that are tried in their place
+    exchanges: int = 3  # per non-zero: exchanges in a row
+    restarts: int = 40  # from a random half of the support; 12 missed the best support of 1 in 8 logistic problems
+    work: float = 4e9  # multiplications of all restarts: about two seconds
+    same_point: float = 1e-9  # relative: linear algebra with more coordinates gives the same minimiser up to rounding
+    rounding: float = 16.0  # units of EPS |F| in which a modelled mean may be wrong
+
+
+ROWS = RowSettings()
+INDEX = IndexSettings()
+CURVES = CurveSettings()
 
 
 # --- Local descent: differences, quasi-Newton steps, exchanges ------------------------------------------------------
@@ -108,6 +428,7 @@ DIAGNOSIS = DiagnosisSettings()
 class DescentSettings:
     """How a local descent steps, and when it gives up."""
 
+    judged_steps: int = 4  # steps on the support after the first gradient, in which F should have fallen
     # Components: a descent begins with a few, and uses more as it makes progress.
     min_gradients: int = 3  # a budget below this many gradients of one component is too small for differences
     first_gradients: int = 8  # gradients of the first components that the budget must cover
@@ -287,6 +608,70 @@ GUIDED = GuidedSettings()
 # --- Corner swaps and long steps: finite bounds, flat starts --------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class ComponentRaceSettings:
+    """How candidates are compared with an iterate on a growing part of the components."""
+
+    first: int = 16  # components in use at first
+    passes: int = 30  # calls of each component in use after which their number doubles
+    first_leg: float = 0.6  # times the root of the components in use: how many of them a race begins with
+    least: int = 2  # components of a first leg, at least
+    floor_last: float = 20.0  # the larger, the later components at their lowest value come in a race
+    recent: float = 0.3  # weight of the newest race in the mean change of a component
+    deviations: float = 1.0  # of the noise by which F has to fall
+    rounding: float = 8.0  # units of rounding of a value up to which a change is none
+    least_idle: int = 100  # values of F without a fall, at least, after which a search begins elsewhere
+    sure: float = 3.0  # standard errors by which an iterate must be below the start if not all components were seen
+
+
+COMPONENT_RACE = ComponentRaceSettings()
+
+
+@dataclass(frozen=True)
+class CornerSwapsSettings:
+    """How corner values are swapped."""
+
+    trial_races: int = 3  # races between corners, in which one should have lowered F
+    candidates: int = 4  # in a race
+    share: float = 0.4  # of the coordinates at corners is swapped at first
+    halving: float = 5.0  # rounds after which half as many coordinates are swapped
+    failures: int = 8  # failed races in a row after which one more is run side by side
+    most_races: int = 16  # side by side
+    patience: int = 64  # failed races after which half of the candidates change a value instead
+    tries: int = 3  # random choices of which the best by worth is taken
+    rate: float = 0.6  # of the normalised least mean squares that learn the worths
+    zeros: float = 0.2  # share of the changes of a value that put it to 0
+    lengths: int = 8  # halvings of the range from which the length of a change is drawn
+    first_ratio: int = 4  # between the numbers of corners that are tried first
+
+
+CORNER_SWAPS = CornerSwapsSettings()
+
+
+@dataclass(frozen=True)
+class LongStepsSettings:
+    """How long steps of groups of coordinates are split, taken and taken back."""
+
+    judged_searches: int = 4  # bisections of all coordinates, in which F should have fallen
+    least_steps: int = 8  # coordinates that a budget should be able to find, or this is not for it
+    first_groups: int = 4  # into which the coordinates are split first, for each target
+    patience: int = 3  # bisections without a fall after which no more coordinates are added for now
+    group_room: float = 0.25  # of the room that is left may be filled by a group at once
+    recent: float = 0.1  # weight of one call in the recent fall per call of a kind of move
+    explore: int = 8  # every so many turns the kind of move with the fewest calls is used
+    first_step: float = 0.25  # of the range of a coordinate: the first change of its value
+    grow: float = 2.0  # factor of the step of a value after a fall
+    shrink: float = 0.5  # and after a failure to both sides
+    shortest: float = 2.0**-12  # of the range: steps of values below that are of no use
+    drops_tried: int = 2  # coordinates of the support that a step may replace
+    shares: tuple[float, ...] = (1.0, 0.25)  # of the length where there are no bounds: how long steps are
+    best_drops: int = 8  # coordinates of the support that are missed least and may be swapped
+    best_adds: int = 64  # coordinates outside that may be swapped for them
+
+
+LONG_STEPS = LongStepsSettings()
+
+
 # --- Support search: exchanges and restarts with the rest of the budget ---------------------------------------------
 
 
@@ -321,4 +706,41 @@ class SupportSearchSettings:
 SUPPORT_SEARCH = SupportSearchSettings()
 
 
+# --- Random steps: the last resort ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RandomStepsSettings:
+    """How the length of random steps follows their successes."""
+
+    growth: float = 1.5  # of the length after a success (Kern et al. 2004)
+    failures: float = 0.25  # a failure shortens by growth to this power: the length is stable at a fifth of successes
+    noise_factor: float = 2.0  # standard deviations of F by which a trial must be lower
+
+
+RANDOM_STEPS = RandomStepsSettings()
+
+
 # --- The race -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RaceSettings:
+    """How calls are shared between arms."""
+
+    slice_values: int = 8  # values of F in one slice: shorter ones judge by chance, longer ones waste (few_calls/race)
+    slices: int = 32  # a small budget is cut into at least so many slices, so that a wrong choice can be corrected
+    window: float = 0.25  # share of an arm's calls that count as recent when its rate is measured
+    insurance: float = (
+        1 / 16
+    )  # share of the calls that an arm gets even if it is behind (few_calls/race: 1/8 costs more)
+    trial_part: float = 1 / 8  # a trial takes at most this part of the budget
+    lead_part: float = 3 / 4  # a confirmed arm that has gained nothing yet leads for at most this part of the budget
+    trial_share: float = 0.25  # a trial may cost this share of the calls used before, while another arm makes progress
+    doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
+    start_share: float = 8.0  # F at the start is paid for if the budget is at least so many times its price
+    noise_factor: float = 2.0  # standard deviations of F by which a point must be lower to count as a gain
+    negligible: float = 1e-3  # share of the whole fall below which a gain does not renew the user's patience
+
+
+RACE = RaceSettings()

@@ -13,7 +13,7 @@ from zerothresh.constraint.bounds import Box
 from zerothresh.constraint.threshold import Constraint, Diverged, HardThreshold
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-from zerothresh.rounds.search import Remark
+from zerothresh.rounds.search import Remark, Stage
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.directions import Block, SparseBlock, draw
 from zerothresh.sampling.philox import DIRECTIONS, Stream
@@ -36,6 +36,8 @@ class _Run:
         self.at_start: dict[int, float] = {}
         self.gradients_at_start: dict[int, Array] = {}
         self.remarks: list[Remark] = []
+        self.stages: list[Stage] = []
+        self._reference: float | None = None
         self.threshold: HardThreshold | None = None
         self.rng = Stream(0, 0, key=task.key)
         self._idle = 0  # looks at the budget and empty questions since the last round
@@ -45,6 +47,13 @@ class _Run:
         self.round += 1
         self.used, self.threshold, self._idle = used, H, 0
         self.rng = Stream(0, self.round, key=self._key)
+
+    def reference(self, n: int, fun: float) -> float:
+        """Return F at the start, from which falls are counted; if it is not known, the first F that is told."""
+        if self._reference is None:
+            known = len(self.at_start) == n
+            self._reference = math.fsum(self.at_start.values()) / n if known else fun
+        return self._reference
 
     def note_idle(self) -> None:
         """Count what a program does without asking for a value, and stop one that never asks again."""
@@ -80,6 +89,9 @@ class Context:
         self.fun: float | None = None  # F at the iterate, in `unit`
         self.distrusted = False  # whether values were invented, as on_nan="worst" does
         self.random = False
+        self.fall = 0.0  # by how much F is lower at the iterate than at the start, as far as it is known
+        self.confirmed = False  # set by a search whose own test has confirmed what it assumes of F
+        self.certified = False  # set by a program whose iterate is known to be optimal
         self._entered = self.theta  # the iterate at the beginning of the round
 
     def branch(self, name: str) -> Context:
@@ -141,13 +153,35 @@ class Context:
 
     # What the program reports.
 
-    def move(self, theta: Array, fun: float | None = None) -> None:
-        """Make ``theta``, which has to be feasible, the iterate: a step. ``fun`` is F there in `unit`, if it is known.
+    def move(self, theta: Array, fun: float | None = None, fall: float | None = None) -> None:
+        """Make ``theta``, which has to be feasible, the iterate: a step.
 
         ``move(context.theta, fun)``, with the iterate itself, is not a step: it only says what F is there.
+
+        Arguments
+        ---------
+        theta: float64 array (d,), the point.
+        fun: float, default None: F there in `unit`, if all components were seen there.
+        fall: float, default None: F at the start minus F there, if only differences on some components tell it.
         """
         theta.flags.writeable = False
         self.theta, self.fun = theta, fun
+        if fun is not None:
+            reference = self._run.reference(self.n, fun)
+            self.fall = reference - fun
+        elif fall is not None:
+            self.fall = fall
+
+    def stage(self, name: str) -> None:
+        """Note that the calls from now on are made for the purpose of this name."""
+        stages = self._run.stages
+        if not stages or stages[-1][1] != name:
+            stages.append((self.used, name))
+
+    @property
+    def stages(self) -> list[Stage]:
+        """What calls were made for."""
+        return self._run.stages
 
     @property
     def stepped(self) -> bool:

@@ -16,7 +16,7 @@ from zerothresh.constraint.threshold import Diverged, HardThreshold
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-from zerothresh.rounds.search import Incumbent, Remark
+from zerothresh.rounds.search import Incumbent, Remark, Stage
 from zerothresh.rounds.states import Arrays, StateError
 from zerothresh.rounds.task import Task
 
@@ -55,6 +55,7 @@ class Replayed:
         self.distrusted = distrusted
         self.stepped = False
         self.remarks: Sequence[Remark] = ()
+        self.stages: Sequence[Stage] = ()
         self._waiting: _Waiting | None = None  # the generator, while it stands where this search stands
 
     @property
@@ -69,6 +70,10 @@ class Replayed:
         fun = None if context.fun is None else float(context.fun * context.unit)
         return Incumbent(self.theta, fun, context.random)
 
+    @property
+    def certified(self) -> bool:
+        return self._waiting is not None and self._waiting.context.certified and not self.distrusted
+
     def advance(self, answers: Answers, H: HardThreshold) -> Replayed:
         waiting = self._standing_here()
         self._waiting = None  # the generator moves on: this search would be led there again
@@ -80,7 +85,7 @@ class Replayed:
         context = waiting.context
         after = Replayed(self.function, self.task, waiting.values, context.theta, context.round, self.distrusted)
         after.stepped = context.stepped
-        after.remarks = tuple(context.remarks)
+        after.remarks, after.stages = tuple(context.remarks), tuple(context.stages)
         after._waiting = waiting
         return after
 
@@ -118,7 +123,8 @@ class Replayed:
                 raise StateError("the values lead the method to another iterate")
             if waiting.context.round != self.round:
                 raise StateError(f"the values answer {waiting.context.round} rounds, and not {self.round}")
-            self.theta, self._waiting, self.remarks = led, waiting, tuple(waiting.context.remarks)
+            self.theta, self._waiting = led, waiting
+            self.remarks, self.stages = tuple(waiting.context.remarks), tuple(waiting.context.stages)
         return self._waiting
 
 

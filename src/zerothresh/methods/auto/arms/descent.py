@@ -44,11 +44,17 @@ class LocalDescent:
     """
 
     name: ClassVar[str] = "local descent"
+    decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether something is free, and the budget covers a few gradients of one component."""
-        free = context.free().size
-        return free > 0 and context.left >= DESCENT.min_gradients * (free + 2)
+        """Whether something is free, and the budget covers a few gradients of the first components and a judgement."""
+        free, first = context.free().size, min(context.n, DESCENT.least_components)
+        judgement = 0 if first == context.n else 2 * context.n
+        return free > 0 and context.left >= DESCENT.min_gradients * first * (free + 2) + judgement
+
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return the calls of a gradient of F, and of some steps on the support."""
+        return context.n * (context.free().size + DESCENT.judged_steps * (context.k + 1))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Descend, then search on from there."""

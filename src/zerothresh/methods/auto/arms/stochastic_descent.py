@@ -33,14 +33,20 @@ class StochasticDescent:
     """
 
     name: ClassVar[str] = "stochastic descent"
+    decisive: ClassVar[bool] = True
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether the noise is strong, and the budget pays for the stages."""
         free = context.free().size
         return diagnosis.strong_noise and free > 0 and context.left > STOCHASTIC.calls_per_coordinate * free
 
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return all calls that are left: noise averages out slowly, and no early judgement is fair."""
+        return int(context.left)
+
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Run stages until many of them in a row have not lowered F."""
+        context.confirmed = True  # all that it assumes is the noise, which has been measured
         return Ended((yield from _Stages(context, diagnosis).search()))
 
 

@@ -1,0 +1,174 @@
+"""The screen for active coordinates: pairs of points that differ in unknown coordinates, and their bisection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.moves.bisection import Bisection, Comparison
+from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
+from zerothresh.methods.program.context import Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+
+def most_active(d: int) -> int:
+    """Return how many coordinates can be found for a share of the calls of a gradient."""
+    return min(SET.most_active, int(SET.gradient_share * d / (2 * math.log2(max(d, 2)))))
+
+
+class ActiveScreen:
+    """What is known of the active coordinates.
+
+    Arguments
+    ---------
+    context: the run.
+    diagnosis: what the first calls found.
+
+    Attributes
+    ----------
+    components: the components that the screen asks for; whether a coordinate matters shows in a few of them.
+    active: the coordinates found so far, and how much each changed F.
+    reach: float, how far the region goes from the start, along coordinates without bounds.
+    lowest: the best point so far, feasible or not, with the values of the components there.
+    """
+
+    def __init__(self, context: Context, diagnosis: Diagnosis) -> None:
+        self.context, self.random = context, diagnosis.random
+        self.free = context.free()
+        self.limit = most_active(self.free.size)
+        self.reach = SET.region * diagnosis.length / math.sqrt(context.d)
+        self.components = context.everything
+        if context.n > SET.screen_components:
+            self.components = np.sort(context.rng.subset(context.n, SET.screen_components))
+        self.comparison = Comparison(diagnosis, self.components.size)
+        self.active: dict[int, float] = {}
+        self.lowest: tuple[Array, Array] = (context.theta0, np.full(self.components.size, np.inf))
+        self._pairs: list[Bisection] = []
+
+    @property
+    def known(self) -> Indices:
+        """The coordinates that are known to be active, in the order in which they were found."""
+        return np.fromiter(self.active, np.int64, len(self.active))
+
+    @property
+    def unknown(self) -> Indices:
+        """The other coordinates that are free to change."""
+        return np.setdiff1d(self.free, self.known)
+
+    def region(self) -> tuple[Array, Array]:
+        """Return the lower and upper end per coordinate: the bounds if both are finite, or a range around the start."""
+        theta0, box = self.context.theta0, self.context.box
+        low, high = theta0 - self.reach, theta0 + self.reach
+        if box is not None:
+            finite = np.isfinite(box.low) & np.isfinite(box.high)
+            low = np.where(finite, box.low, np.maximum(low, box.low))
+            high = np.where(finite, box.high, np.minimum(high, box.high))
+        return low, high
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the region is that of the bounds, so that it cannot grow."""
+        box = self.context.box
+        return box is not None and bool((np.isfinite(box.low) & np.isfinite(box.high)).all())
+
+    def values(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
+        """Return the values of the components at points, (points, components)."""
+        values = yield from self.context.values(points, self.components)
+        for point, value in zip(points, values, strict=True):
+            self.see(point, value)
+        return values
+
+    def see(self, point: Array, value: Array) -> None:
+        """Take the values of a point into account."""
+        self.comparison.see(value)
+        if value.mean() < self.lowest[1].mean():
+            self.lowest = point, value
+
+    def mixed(self, base: Array, chosen: Indices) -> Array:
+        """Return the base with random values of the region at the chosen coordinates."""
+        low, high = self.region()
+        point = base.copy()
+        point[chosen] = (low + (high - low) * self.context.rng.uniform(self.context.d))[chosen]
+        return point
+
+    def dense(self) -> Generator[Probes, Answers, bool]:
+        """Whether every one of some random groups of few coordinates changes F."""
+        context, theta0, size = self.context, self.context.theta0, max(1, self.free.size // (2 * self.limit))
+        start = yield from context.starts(self.components)
+        self.see(theta0, start)
+        for _ in range(SET.growths):
+            value = (yield from self.values([self.mixed(theta0, self.free)]))[0]
+            if self.bounded or self.comparison.distance(value, start, 0.0) > 1:
+                break
+            self.reach *= SET.growth
+        for _ in range(SET.density_tests):
+            if context.left < self.components.size:
+                return True
+            group = self.free[context.rng.subset(self.free.size, size)]
+            value = (yield from self.values([self.mixed(theta0, group)]))[0]
+            if self.comparison.distance(value, start, SET.weak_share) <= 1:
+                return False
+        return True
+
+    def screen(self, share: float, quiet_pairs: int) -> Generator[Probes, Answers, None]:
+        """Bisect pairs that differ in unknown coordinates, until some pairs in a row show no difference.
+
+        Arguments
+        ---------
+        share: float, of the spread of F: what a coordinate must change to be looked for.
+        quiet_pairs: int, pairs without a difference that end the screen once something is active.
+
+        Raises `TooManyActive` if F depends on more coordinates than can be found.
+        """
+        context, quiet, size = self.context, 0, self.components.size
+        end = context.used + 2 * self.limit * math.log2(self.free.size) * size
+        while quiet < (quiet_pairs if self.active else SET.plateau_pairs) and context.used < end:
+            if context.left < 4 * size or not self.unknown.size:
+                return
+            base, at_base = self.lowest
+            if quiet % 2:  # every other pair begins at a random point: the best one may hide what its values are
+                base = self.mixed(base, self.known if self.active else self.free)
+                at_base = (yield from self.values([base]))[0]
+            other = self.mixed(base, self.unknown)
+            value = (yield from self.values([other]))[0]
+            found = yield from self.bisect(base, other, at_base, value, share, end - context.used)
+            quiet = 0 if found else quiet + 1
+
+    def bisect(
+        self, a: Array, b: Array, at_a: Array, at_b: Array, share: float, calls: float
+    ) -> Generator[Probes, Answers, bool]:
+        """Look for the unknown coordinates that make two points differ in F; return whether one was found."""
+        count = 1
+        distance = self.comparison.distance(at_a, at_b, share)
+        if distance <= 1:
+            return False
+        if self.random and distance <= SET.beyond_doubt:  # the difference may be noise: ask again
+            again = yield from self.values([a, b])
+            at_a, at_b, count = 0.5 * (at_a + again[0]), 0.5 * (at_b + again[1]), 2
+            if self.comparison.distance(at_a, at_b, share, count) <= 1:
+                return False
+        differing = self.unknown[a[self.unknown] != b[self.unknown]]
+        order = differing[self.context.rng.subset(differing.size, differing.size)]
+        limit = self.limit - len(self.active)
+        pair = Bisection(
+            self.context, self.comparison, self.components, a, b, (at_a, at_b), order, share=share, limit=limit
+        )
+        self._pairs.append(pair)
+        found = yield from pair.search(calls)
+        for mask, value in zip(pair.asked, pair.answers, strict=True):
+            if value.mean() < self.lowest[1].mean():
+                self.lowest = np.where(mask, b, a), value
+        self.active.update(found)
+        return bool(found)
+
+    def seen(self, chosen: Indices) -> tuple[Array, Array, Array]:
+        """Return the hybrids on the chosen coordinates, each once: (points, chosen), their F, and the calls of each."""
+        points = [np.where(mask[chosen], pair.b[chosen], pair.a[chosen]) for pair in self._pairs for mask in pair.asked]
+        values = np.array([value.mean() for pair in self._pairs for value in pair.answers])
+        unique, where, counts = np.unique(np.array(points), axis=0, return_inverse=True, return_counts=True)
+        return unique, np.bincount(where.ravel(), weights=values) / counts, counts.astype(float)

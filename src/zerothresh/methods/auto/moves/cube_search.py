@@ -1,0 +1,78 @@
+"""What searches on a few coordinates share: the values of F at points of the unit cube, and the basins found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
+from zerothresh.methods.program.context import Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+Ask = Callable[[list[Array]], Generator[Probes, Answers, Array]]  # points of the cube -> values of F
+Report = Callable[[Array, float], None]  # a point of the cube that may be returned, and what F is believed to be there
+
+
+class CubeSearch:
+    """The values of F that several descents within the unit cube share.
+
+    Arguments
+    ---------
+    context: the run, for its random numbers.
+    ask: returns F at points of the cube.
+    report: is told of points that are believed to be good.
+    Z, y, counts: arrays of shape (points, p), (points,) and (points,): values that are known already, and of how many
+        calls each is the mean.
+    noise: float, the standard deviation of a value. random: whether a point gives different values.
+
+    Attributes
+    ----------
+    known: int, how many of the values were known before; those points may be infeasible and are not reported.
+    basins: the bottoms of descents that have ended, with their widths.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        ask: Ask,
+        report: Report,
+        data: tuple[Array, Array, Array],
+        *,
+        noise: float,
+        random: bool,
+    ) -> None:
+        self.context, self._ask, self.report = context, ask, report
+        self.Z, self.y, self.counts = data
+        self.noise, self.random = noise, random
+        self.known, self.p = self.y.size, self.Z.shape[1]
+        self.basins: list[tuple[Array, Array]] = []
+
+    def ask(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
+        """Ask for F at points, and keep the values; without noise, report the best."""
+        values = yield from self._ask(points)
+        self.Z = np.concatenate([self.Z, points])
+        self.y = np.concatenate([self.y, values])
+        self.counts = np.concatenate([self.counts, np.ones(len(points))])
+        if not self.random:
+            best = int(np.argmin(values))
+            self.report(points[best], float(values[best]))
+        return values
+
+    @property
+    def fall(self) -> float:
+        """The fall of F from its median so far to its lowest value."""
+        return float(np.median(self.y) - self.y.min())
+
+    def outside_basins(self) -> Indices:
+        """Return the points that lie in no basin whose bottom has been found."""
+        outside = np.ones(self.y.size, bool)
+        for bottom, width in self.basins:
+            outside &= (np.abs(self.Z - bottom) / width).max(axis=1) > 1
+        return np.flatnonzero(outside)
+
+    def close_basin(self, bottom: Array, lengths: Array) -> None:
+        """Note that a descent has ended here; ``lengths`` are those over which F changes."""
+        self.basins.append((bottom, SET.basin * np.clip(lengths, *SET.length_range)))

@@ -1,0 +1,233 @@
+"""The moves of a search by long steps: add, drop, swap, change a value, and change all values at random."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.moves.component_race import ComponentRace
+from zerothresh.methods.auto.moves.step_groups import GroupQueue, StepGroup, reach, split, targets_of
+from zerothresh.methods.auto.settings import LONG_STEPS
+from zerothresh.methods.program.context import Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+Move = Generator[Probes, Answers, float]  # returns the fall of F; 0 if the move was not taken
+
+
+class LongMoves:
+    """An iterate, what single steps and the coordinates of the support have been worth, and moves.
+
+    Each move asks for few values, and changes the iterate only if F falls.
+    """
+
+    def __init__(self, context: Context, diagnosis: Diagnosis, race: ComponentRace) -> None:
+        self.context, self.race = context, race
+        self.iterate = 0  # its number: what was measured at another one is out of date
+        self.free = context.free()
+        self.kept = np.zeros(context.d, bool)
+        self.kept[context.constraint.include] = True
+        self.low, self.high = reach(context, diagnosis)
+        self.targets = targets_of(context, self.low, self.high)
+        self.gain = np.zeros((len(self.targets), context.d))  # last known fall of F by a single step to each target
+        self.loss = np.full(context.d, -np.inf)  # last known rise of F if the coordinate is set to 0
+        self.loss_measured = np.full(context.d, -1)  # the iterate at which it was measured
+        self.steps = LONG_STEPS.first_step * (self.high - self.low)
+        self.failures = np.zeros(context.d, np.int64)  # to change the value, since the last success
+        self.tried: set[tuple[int, int]] = set()  # swaps at this iterate
+        self.spread = LONG_STEPS.first_step  # of random changes of all values, relative to their ranges
+
+    @property
+    def support(self) -> Indices:
+        """Coordinates that are not 0."""
+        return np.flatnonzero(self.race.theta)
+
+    @property
+    def outside(self) -> Indices:
+        """Coordinates at 0 that may change."""
+        return np.asarray(self.free[self.race.theta[self.free] == 0])
+
+    @property
+    def room(self) -> int:
+        """Coordinates that may still become non-zero."""
+        return self.context.k - int(np.count_nonzero((self.race.theta != 0) | self.kept))
+
+    def _measured(self, groups: list[StepGroup]) -> Generator[Probes, Answers, list[StepGroup]]:
+        """Return groups with the changes of F that their steps make."""
+        changes = yield from self.race.changes([group.applied(self.race.theta) for group in groups], self.race.active)
+        known = [replace(group, changes=each) for group, each in zip(groups, changes, strict=True)]
+        for group in known:
+            if group.coordinates.size == 1:
+                self.gain[group.aim, group.coordinates[0]] = -group.change
+        return known
+
+    def _best_step(self, pool: Indices) -> Generator[Probes, Answers, StepGroup | None]:
+        """Find a single step that lowers F, or a group of them, by best-first bisection of a random partition."""
+        order = pool[np.argsort(self.context.rng.uniform(pool.size), kind="stable")]
+        groups = split(order, self.race.theta, self.targets, LONG_STEPS.first_groups)
+        if not groups:
+            return None
+        queue = GroupQueue((yield from self._measured(groups)))
+        while True:
+            group = queue.pop()
+            if group.coordinates.size == 1:
+                return group
+            halves = yield from self._measured(group.halves())
+            together = group.change < min(0.0, *(half.change for half in halves))
+            if together and group.coordinates.size <= self._group_limit():
+                return group
+            queue.push(halves)
+
+    def _group_limit(self) -> float:
+        """The largest group that may be taken at once: where few coordinates may change, none is wasted."""
+        return max(1, LONG_STEPS.group_room * self.room * self.context.k / self.free.size)
+
+    def _try(self, point: Array, changes: Array | None = None) -> Generator[Probes, Answers, float]:
+        """Take a point if F falls there; return the change of F. ``changes`` are those of the components, if known."""
+        race = self.race
+        if changes is None:
+            changes = (yield from race.changes([point], race.active))[0]
+        if race.noise and changes.mean() < -race.floor():  # what was lucky once may not be so again
+            changes = 0.5 * (changes + (yield from race.changes([point], race.active))[0])
+        change = float(changes.mean())
+        if change <= -race.floor():
+            whole = np.zeros(self.context.n)
+            whole[race.active] = changes
+            race.take(point, whole)
+            if change < 0:
+                self.iterate += 1
+                self.tried.clear()
+        return change
+
+    # The moves.
+
+    def add(self) -> Move:
+        """Take the best step of coordinates at 0 that bisection finds."""
+        if not self.room:
+            return 0.0
+        group = yield from self._best_step(self.outside)
+        if group is None or group.change >= 0:
+            return 0.0
+        return max(0.0, -(yield from self._try(group.applied(self.race.theta), group.changes)))
+
+    def turn(self) -> Move:
+        """Take the best step of the support to its other ends that bisection finds."""
+        group = yield from self._best_step(self.support)
+        if group is None or group.change >= 0:
+            return 0.0
+        return max(0.0, -(yield from self._try(group.applied(self.race.theta), group.changes)))
+
+    def exchange(self) -> Move:
+        """Take the best step that bisection finds, and leave out what is missed least."""
+        group = yield from self._best_step(self.outside)
+        if group is None or group.change >= 0:
+            return 0.0
+        drops = self._cheapest()[: LONG_STEPS.drops_tried]
+        for j in drops.tolist():
+            if group.change + self.loss[j] < 0:
+                point = group.applied(self.race.theta)
+                point[j] = 0.0
+                change = yield from self._try(point)
+                if self.race.theta is point:
+                    return -change
+        return 0.0
+
+    def _cheapest(self) -> Indices:
+        """Return the coordinates that may be dropped, those that are missed least first."""
+        support = self.support[~self.kept[self.support]]
+        known = support[self.loss_measured[support] >= 0]
+        return known[np.argsort(self.loss[known], kind="stable")]
+
+    def drop(self) -> Move:
+        """Measure what the coordinate that is missed least is worth, and leave it out if F does not rise."""
+        support = self.support[~self.kept[self.support]]
+        stale = support[self.loss_measured[support] != self.iterate]
+        if not stale.size:
+            return 0.0
+        j = int(stale[np.argmin(self.loss[stale])])
+        point = self.race.theta.copy()
+        point[j] = 0.0
+        change = yield from self._try(point)
+        self.loss[j], self.loss_measured[j] = change, self.iterate
+        return max(0.0, -change)
+
+    def swap(self) -> Move:
+        """Try the exchange of two coordinates that promises most by what is known of each."""
+        drops = self._cheapest()[: LONG_STEPS.best_drops]
+        gain = np.where(self.race.theta == 0, self.gain, 0.0)
+        places = np.argsort(-gain, axis=None, kind="stable")[: LONG_STEPS.best_adds]
+        places = places[gain.ravel()[places] > 0]
+        promised = self.loss[drops][:, None] - gain.ravel()[places]
+        for place in np.argsort(promised, axis=None, kind="stable").tolist():
+            i, add = int(drops[place // places.size]), int(places[place % places.size])
+            if (i, add) not in self.tried:
+                self.tried.add((i, add))
+                point, (aim, j) = self.race.theta.copy(), divmod(add, self.context.d)
+                point[i], point[j] = 0.0, self.targets[aim][j]
+                change = yield from self._try(point)
+                self.gain.ravel()[add] = self.loss[i] - change
+                return max(0.0, -change)
+        return 0.0
+
+    def value(self) -> Move:
+        """Change the value of one coordinate of the support: a longer step after a fall, a shorter one after a rise."""
+        support = self.support
+        if not support.size:
+            return 0.0
+        theta = self.race.theta
+        long = support[np.abs(self.steps[support]) > LONG_STEPS.shortest * (self.high - self.low)[support]]
+        if not long.size:
+            return 0.0
+        j = int(long[np.argmin(self.failures[long] + self.context.rng.uniform(long.size))])
+        point = theta.copy()
+        point[j] += self.steps[j]
+        point = self.context.inside(point)
+        change = (yield from self._try(point)) if point[j] != theta[j] else 0.0
+        if change < 0:
+            self.steps[j] *= LONG_STEPS.grow
+            self.failures[j] = 0
+        else:
+            self.failures[j] += 1
+            self.steps[j] *= -1.0 if self.failures[j] % 2 else -LONG_STEPS.shrink
+        return max(0.0, -change)
+
+    def drift(self) -> Move:
+        """Change all values of the support at random; the spread follows the rule of one success in five."""
+        support = self.support
+        if not support.size:
+            return 0.0
+        point = self.race.theta.copy()
+        range_ = (self.high - self.low)[support]
+        point[support] += self.spread * range_ * self.context.rng.normal(support.size)
+        point = self.context.inside(point)
+        change = yield from self._try(point)
+        self.spread *= LONG_STEPS.grow if change < 0 else LONG_STEPS.grow**-0.25
+        self.spread = max(self.spread, LONG_STEPS.shortest)
+        return max(0.0, -change)
+
+    def kick(self, best: Array) -> Generator[Probes, Answers, None]:
+        """Go to the best point with some coordinates of its support replaced: one of them, or up to all."""
+        rng, context = self.context.rng, self.context
+        support = np.flatnonzero(best)
+        droppable = support[~self.kept[support]]
+        outside = self.free[best[self.free] == 0]
+        point = best.copy()
+        if droppable.size:
+            size = int(droppable.size ** float(rng.uniform()[0]))
+            point[droppable[rng.subset(droppable.size, size)]] = 0.0
+        room = context.k - int(np.count_nonzero((point != 0) | self.kept))
+        if outside.size and room:
+            new = outside[rng.subset(outside.size, min(room, outside.size))]
+            new = new[: max(1, support.size - np.count_nonzero(point))]
+            up = (rng.uniform(new.size) < 0.5) & (self.high[new] > 0) | (self.low[new] == 0)
+            point[new] = np.where(up, self.high[new], self.low[new])
+        yield from self.race.jump(point)
+        self.iterate += 1
+        self.tried.clear()
+        self.steps = LONG_STEPS.first_step * (self.high - self.low)
+        self.failures[:] = 0
+        self.spread = LONG_STEPS.first_step

@@ -1,0 +1,132 @@
+"""A descent that follows the expected improvement of a Gaussian process.
+
+Reference: Jones, Schonlau and Welch, *Efficient global optimization of expensive black-box functions*, 1998.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.models.gaussian_process import (
+    Form,
+    GaussianProcess,
+    fit,
+    forms,
+    log_expected_improvement,
+)
+from zerothresh.methods.auto.moves.cube_search import CubeSearch
+from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+
+def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, None]:
+    """Follow the expected improvement: in the whole cube, or around the best of some fresh random points."""
+    rng, p = search.context.rng, search.p
+    begin, width = (0, 1.0) if everywhere else (search.y.size, SET.later_width)
+    fresh = max(p + SET.first_points - (search.y.size if everywhere else 0), 0)
+    if fresh:
+        yield from search.ask(list(rng.uniform(fresh * p).reshape(fresh, p)))
+    fitted: dict[Form, Array] = {}  # the parameters of each form, to start from
+    failures, turn, form = 0, 0, None
+    while failures < (SET.patience if everywhere else SET.later_patience):
+        used = _usable(search, begin)
+        process = _best_fit(search, used, fitted, None if turn % SET.form_every == 0 else form)
+        form = process.form
+        believed = process.believed() if search.random else search.y[used]
+        own = np.flatnonzero(used >= begin)
+        lowest = own[np.argmin(believed[own])]
+        centre = search.Z[used[lowest]]
+        if search.random:
+            _report(search, used, believed)
+        by_mean = turn % SET.mean_every == SET.mean_every - 1
+        z = _propose(search, process, centre, float(process.t[lowest]), width, by_mean=by_mean)
+        value = float((yield from search.ask([z]))[0])
+        turn += 1
+        if value < believed[lowest] - max(SET.gain * search.fall, search.noise if search.random else 0.0):
+            failures = 0
+        else:
+            failures += 1
+            width = width if everywhere else max(SET.narrowing * width, SET.least_width)
+    search.close_basin(centre, process.lengths)
+
+
+def _report(search: CubeSearch, used: Indices, believed: Array) -> None:
+    """Report the best of the points that were asked for by the search itself."""
+    asked = np.flatnonzero(used >= search.known)
+    if asked.size:
+        best = asked[np.argmin(believed[asked])]
+        search.report(search.Z[used[best]], float(believed[best]))
+
+
+def _usable(search: CubeSearch, begin: int) -> Indices:
+    """Choose the values for a model: not those of basins that are done with, and not too many."""
+    chosen = np.union1d(search.outside_basins(), np.arange(begin, search.y.size))
+    if chosen.size <= SET.most_points:
+        return chosen
+    lowest = chosen[np.argsort(search.y[chosen], kind="stable")][: SET.most_points // 2]
+    newest = np.setdiff1d(chosen, lowest)[lowest.size - SET.most_points :]
+    return np.union1d(lowest, newest)
+
+
+def _best_fit(search: CubeSearch, used: Indices, fitted: dict[Form, Array], form: Form | None) -> GaussianProcess:
+    """Fit the process in one form, or in all forms, of which the evidence chooses."""
+    X, y, counts = search.Z[used], search.y[used], search.counts[used]
+    candidates = forms(search.p, search.random) if form is None else [form]
+    processes = [fit(X, y, counts, candidate, fitted.get(candidate), search.random) for candidate in candidates]
+    fitted.update((process.form, process.parameters) for process in processes)
+    return max(processes, key=lambda process: process.evidence)
+
+
+def _lines(centre: Array, low: Array, high: Array) -> Array:
+    """Return points on the lines through the centre along each coordinate: (p, points, p)."""
+    p = centre.size
+    lines = np.tile(centre, (p, SET.line_points, 1))
+    steps = (np.arange(SET.line_points) + 0.5) / SET.line_points
+    lines[np.arange(p), :, np.arange(p)] = low[:, None] + (high - low)[:, None] * steps
+    return lines
+
+
+def _propose(
+    search: CubeSearch, process: GaussianProcess, centre: Array, target: float, width: float, *, by_mean: bool
+) -> Array:
+    """Return the point of largest expected improvement over the target, or of smallest mean, near the centre."""
+    rng, p = search.context.rng, search.p
+    low, high = np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0)
+    lengths = np.clip(process.lengths, *SET.length_range)
+    if search.random:
+        target = float(process.predict(centre[None])[0][0])
+
+    def score(points: Array) -> Array:
+        mean, deviation = process.predict(points)
+        return -mean if by_mean else log_expected_improvement(mean, deviation, target)
+
+    count = len(SET.distances) * SET.near_candidates
+    moved = rng.uniform(count * p).reshape(count, p) < max(SET.moved_share, 2 / p)
+    far = np.repeat(SET.distances, SET.near_candidates)[:, None] * lengths
+    near = np.clip(centre + far * rng.normal(count * p).reshape(count, p) * moved, low, high)
+    wide = low + (high - low) * rng.uniform(SET.global_candidates * p).reshape(-1, p)
+    lines = _lines(centre, low, high)
+    along = score(lines.reshape(-1, p)).reshape(p, -1)
+    joint = low + (high - low) * (np.argmax(along, axis=1) + 0.5) / SET.line_points  # exact for a sum over coordinates
+    candidates = np.concatenate([wide, near, lines.reshape(-1, p), joint[None]])
+    scores = score(candidates)
+    top = np.argsort(-scores, kind="stable")[: SET.refined]
+    points, values, distance = candidates[top], scores[top], SET.refined_distance
+    every = np.arange(top.size)
+    for _ in range(SET.refinements):
+        moves = rng.normal(points.size * SET.refined_points).reshape(top.size, SET.refined_points, p)
+        around = np.clip(points[:, None] + distance * lengths * moves, low, high)
+        found = score(around.reshape(-1, p)).reshape(top.size, -1)
+        best = np.argmax(found, axis=1)
+        better = found[every, best] > values
+        points = np.where(better[:, None], around[every, best], points)
+        values = np.maximum(values, found[every, best])
+        distance *= SET.refined_shrink
+    z = points[int(np.argmax(values))]
+    if not search.random and np.abs(search.Z - z).max(axis=1).min() < SET.same:
+        z = low + (high - low) * rng.uniform(p)
+    return np.asarray(z)

@@ -1,0 +1,200 @@
+r"""The race: several arms share one budget, and calls go to the arm that makes progress.
+
+A contender leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
+gains something before its calls have doubled. Without a leader, contenders get their trial: first those that test their
+own assumption and end if that fails, then the others, the cheapest first, and an expensive one only when its price is
+small beside the calls used so far or nobody else makes progress. Among those that have been tried, the calls go to the
+highest rate
+
+.. math:: \frac{\text{fall of F over its recent calls}}{\text{distance to the best F known, before}}
+          \Big/ \text{recent calls},
+
+except that a contender that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
+therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to get where it
+is, a trial an eighth, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+
+from zerothresh.methods.auto.arm import Arm, Ended
+from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.settings import RACE
+from zerothresh.methods.program.context import Asks, Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.estimator import Estimator
+from zerothresh.rounds.requests import Probes
+
+_COUNTING = Estimator()  # arms ask for values, whose number depends on no estimator
+
+
+class Contender:
+    """An arm at work in a race: its generator, what it has cost, and what it has gained.
+
+    Its search begins when it is first given calls, at the best point that is known by then.
+
+    Arguments
+    ---------
+    arm: the strategy.
+    context: the run; the contender gets a branch of it.
+    diagnosis: what the first calls found.
+    """
+
+    def __init__(self, arm: Arm, context: Context, diagnosis: Diagnosis) -> None:
+        self.arm, self.run, self.diagnosis = arm, context, diagnosis
+        forecast = arm.forecast(context, diagnosis)
+        self.lead = min(forecast, math.ceil(RACE.lead_part * context.left))
+        self.trial = self.lead if arm.decisive else min(forecast, math.ceil(RACE.trial_part * context.left))
+        self.noise = RACE.noise_factor * diagnosis.noise / math.sqrt(context.n) if diagnosis.random else 0.0
+        self.calls = 0
+        self.ended: Ended | None = None
+        self.context = context  # its branch of the run, once it has begun
+        self.request: Probes | None = None  # what it wants to ask next
+        self._search: Generator[Probes, Answers, Ended] | None = None
+        self._falls = [(0, 0.0)]  # its calls, and the fall of F from the start that it had reached with them
+
+    @property
+    def fall(self) -> float:
+        """By how much its point is below the start."""
+        return self._falls[-1][1]
+
+    @property
+    def leads(self) -> bool:
+        """Whether its assumption was confirmed, and it has not doubled its calls since its last gain."""
+        confirmed = self._search is not None and self.context.confirmed
+        return confirmed and self.calls <= max(RACE.doubling * self._falls[-1][0], self.lead)
+
+    @property
+    def untried(self) -> bool:
+        """Whether it has made too few calls for a judgement."""
+        return self.calls < self.trial
+
+    @property
+    def price(self) -> int:
+        """The number of calls that its next round takes, as far as it is known."""
+        return 0 if self.request is None else self.request.calls(_COUNTING)
+
+    def rate(self, best: float) -> float:
+        """Return which share of its distance to the best fall known it closed per call, over its recent calls."""
+        recent = min(max(RACE.window * self.calls, slice_length(self.run), self.trial), self.calls)
+        before = max(fall for calls, fall in self._falls if calls <= self.calls - recent)
+        return (self.fall - before) / (best - before) / recent if best > before else 0.0
+
+    def begin(self) -> None:
+        """Let it say what it wants to ask first."""
+        if self._search is None:
+            self.context = self.run.branch(self.arm.name)
+            self._falls = [(0, self.run.fall)]
+            self._search = self.arm.search(self.context, self.diagnosis)
+            self._go_on(None)
+
+    def ask(self) -> Asks:
+        """Put its next question, and let it go on with the answers."""
+        if self.request is None:
+            return
+        before = self.run.used
+        answers = yield self.request
+        self.calls += self.run.used - before
+        self._go_on(answers)
+        if self.context.fall > self.fall:
+            self._falls.append((self.calls, self.context.fall))
+
+    def _go_on(self, answers: Answers | None) -> None:
+        assert self._search is not None
+        try:
+            self.request = next(self._search) if answers is None else self._search.send(answers)
+        except StopIteration as stop:
+            self.request, self.ended = None, stop.value
+
+
+def race(
+    context: Context, diagnosis: Diagnosis, arms: Sequence[Arm], patience: int | None = None
+) -> Generator[Probes, Answers, Ended]:
+    """Let arms compete until the budget is spent or one of them holds a certificate.
+
+    Arguments
+    ---------
+    context: the run; it moves to the best point that an arm finds.
+    diagnosis: what the first calls found.
+    arms: the strategies, in the order in which they are tried.
+    patience: int, calls without a gain after which the race ends; None: it never does.
+
+    Returns
+    -------
+    Ended: the certificate of an arm, the end of the user's patience, or that no arm has anything left to ask.
+    """
+    if not arms:
+        return Ended("No strategy fits.")
+    contenders = [Contender(arm, context, diagnosis) for arm in arms]
+    if len(contenders) > 1 and context.left >= RACE.start_share * context.n:
+        yield from context.starts(context.everything)  # so that the falls of all contenders can be compared
+    holder, gained_at, gained_fall = contenders[0], context.used, 0.0
+    while True:
+        running = [one for one in contenders if one.ended is None]
+        able = [one for one in running if one.price <= context.left]
+        stuck = not able  # nobody's next round fits: the cheapest one tells the user what is missing
+        chosen = min(running, key=lambda one: one.price) if stuck else choose(able)
+        context.stage(chosen.arm.name)
+        chosen.begin()
+        end = context.used + slice_length(context)
+        while chosen.ended is None and context.used < end and (chosen.price <= context.left or stuck):
+            yield from chosen.ask()
+            if chosen is holder or _is_better(chosen, context):
+                holder = chosen
+                _follow(context, chosen.context)
+            if context.fall > (1 + RACE.negligible) * gained_fall:
+                gained_at, gained_fall = context.used, context.fall
+            if patience is not None and context.used - gained_at >= patience:
+                context.remark(f"Nothing was gained in the last {patience:,} calls, which is the given patience.")
+                return Ended("The user's patience has ended.", out_of_patience=True)
+        if chosen.ended is not None:
+            context.remark(f"{chosen.arm.name}: {chosen.ended.reason}")
+            if chosen.ended.certified or all(one.ended for one in contenders):
+                return chosen.ended
+
+
+def slice_length(context: Context) -> int:
+    """Return how many calls a contender gets at a time: a few values of F, fewer if the budget is small."""
+    values = min(max(context.left / context.n / RACE.slices, 1.0), RACE.slice_values)
+    return math.ceil(context.n * values)
+
+
+def choose(able: Sequence[Contender]) -> Contender:
+    """Return the contender, of those whose next round fits into the budget, that gets the next slice.
+
+    The rule is at the top of this file.
+    """
+    leading = [one for one in able if one.leads]
+    if leading:
+        return leading[0]
+    used, best = sum(one.calls for one in able), max(one.fall for one in able)
+    tried = [one for one in able if not one.untried]
+    rates = {one.arm.name: one.rate(best) for one in tried}
+    untried = sorted(
+        (one for one in able if one.untried), key=lambda one: (not one.arm.decisive, one.trial - one.calls)
+    )
+    for one in untried[:1]:
+        if one.arm.decisive or not any(rates.values()) or one.trial <= RACE.trial_share * used:
+            return one
+    fewest = min(able, key=lambda one: one.calls)
+    if fewest.calls + fewest.price <= RACE.insurance * used:
+        return fewest
+    return max(tried, key=lambda one: (rates[one.arm.name], -one.calls))  # ties get equal shares
+
+
+def _is_better(chosen: Contender, context: Context) -> bool:
+    """Whether a contender that does not hold the iterate of the run knows a better point."""
+    if chosen.context.theta is context.theta:
+        return False
+    if chosen.context.fun is not None and context.fun is not None:
+        return chosen.context.fun < context.fun - chosen.noise
+    return chosen.context.fall > context.fall + chosen.noise
+
+
+def _follow(context: Context, branch: Context) -> None:
+    """Make the iterate of a branch, and what is known of F there, that of the run."""
+    context.random = branch.random
+    if branch.theta is not context.theta or branch.fun != context.fun:
+        context.move(branch.theta, branch.fun, branch.fall)
