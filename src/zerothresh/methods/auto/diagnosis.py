@@ -197,6 +197,7 @@ class _Diagnoser:
         kink: bool = False,
     ) -> Diagnosis:
         """Report what has been found."""
+        length = min(length, self.probe.longest)
         noise = max(self.probe.noise, EPS * self.probe.largest, TINY)
         start_value, largest = max(abs(self.probe.f0), TINY), max(self.probe.largest, TINY)
         change = 0.0 if seen is None else seen.first

@@ -19,7 +19,7 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-class Standing(NamedTuple):
+class RememberedPoint(NamedTuple):
     """What a position knows about its point, to come back to."""
 
     theta: Array
@@ -100,11 +100,13 @@ class Position:
         """Stand at another point without telling the run: it is a trial, or a new start."""
         self.theta, self.values = theta, values
 
-    def standing(self) -> Standing:
+    def standing(self) -> RememberedPoint:
         """Return what is known about the point, for `return_to`."""
-        return Standing(self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease)
+        return RememberedPoint(
+            self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease
+        )
 
-    def return_to(self, place: Standing) -> None:
+    def return_to(self, place: RememberedPoint) -> None:
         """Go back to a point with all that was known about it."""
         self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease = place
 

@@ -571,6 +571,43 @@ class SurfaceSettings:
 SURFACE = SurfaceSettings()
 
 
+@dataclass(frozen=True)
+class NihtSettings:
+    """Steps of normalised hard thresholding."""
+
+    min_gradients: int = 3  # full gradients are used if the budget covers at least this many of them
+    backtracks: int = 20  # reductions of a step size: after these, rounding is all that is left
+    backtrack: float = 4.0  # divisor of a reduction
+    uncurved: float = 10.0  # times the measuring step: where F has no curvature along the gradient
+    least_judges: int = 5  # fewer components cannot show that a decrease is more than chance (see `significance`)
+    judging: int = 4  # one of so many calls may go into one comparison of F
+    sampled_gradients: int = 10  # gradients that the budget is divided into, if it covers no full ones
+    decay: float = 0.5  # weight of the past in the running mean of sampled gradients
+    first_move: float = 0.5  # of the natural length, along the steepest coordinate
+    factor: float = 3.0  # between the step sizes that are compared
+    longest: float = 1e6  # natural lengths up to which a difference step is lengthened on a plateau
+    flat_rounds: int = 20  # gradients in a row that are zero
+    failed_rounds: int = 30  # gradients in a row along which no step lowers F
+
+
+NIHT_STEPS = NihtSettings()
+
+
+@dataclass(frozen=True)
+class GuidedSettings:
+    """Steps of guided SAGA."""
+
+    least_rate: float = 1e-6  # the search ends when halving has brought the rate below this share of the first
+    steep_quantile: float = 0.9  # a tenth of the components may be steeper than the curvature that sets the rate
+    rate_divisor: float = 3.0  # the rate is 1 / 3L (Defazio et al. 2014)
+    first_move: float = 10.0  # natural lengths: the longest first step
+    longest_step: float = 1e3  # of the way from the start, or of the natural length
+    independent: float = 1e-6  # what is left of a unit vector that depends on earlier ones is below this
+
+
+GUIDED = GuidedSettings()
+
+
 # --- Corner swaps and long steps: finite bounds, flat starts --------------------------------------------------------
 
 
@@ -646,6 +683,9 @@ class SupportSearchSettings:
     """How other supports are searched once a descent has ended."""
 
     temperature: float = 0.7  # of the Gumbel noise on the scores: .4 to 1.0 did equally well in studies/few_calls
+    most_enumerated: int = 300  # supports: so few are all tried, rather than drawn
+    parabola_tolerance: float = 1e-4  # relative error up to which values lie on a parabola; the minimum is that close
+    parabola_noise: float = 4.0  # and in units of the noise
     component_share: float = 0.25  # of the components from which second derivatives are measured
     least_components: int = 2  # times k of them at least
     trial_share: float = 0.34  # of the components on which a restart is tried before all of them are asked

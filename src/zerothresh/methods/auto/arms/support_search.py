@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arm import Ended
+from zerothresh.methods.auto.arms.restarting import Restarts
 from zerothresh.methods.auto.moves.column_probe import ColumnProbe
 from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
-from zerothresh.methods.auto.moves.restarts import partial_support, places, random_points, typical_size
+from zerothresh.methods.auto.moves.parabola_test import is_parabola
+from zerothresh.methods.auto.moves.restarts import places, support_of
 from zerothresh.methods.auto.oracle import ExactOracle
-from zerothresh.methods.auto.position import Standing
 from zerothresh.methods.auto.settings import DESCENT, SUPPORT_SEARCH, TINY
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
@@ -42,7 +44,8 @@ class SupportSearch:
 
     def __init__(self, descent: Descent) -> None:
         self.descent, self.at, self.context = descent, descent.at, descent.context
-        self.turns = self.restarts = self.gains = 0  # turns, restarts, and turns that found a better point
+        self.turns = self.gains = 0  # turns, and those that found a better point
+        self.restarts = Restarts(descent)
         self.probe: ColumnProbe | None = None  # the second derivatives at the best point
         self.exchanges_left = descent.context.constraint.groups is None  # the model knows no groups
 
@@ -58,13 +61,19 @@ class SupportSearch:
         at, descent = self.at, self.descent
         yield from descent.resume_after_budget_increase()
         if self.supports <= 1:
+            if (yield from is_parabola(at)):
+                return Ended("F is quadratic, and there is only one support: this is its minimum.", certified=True)
             return Ended("There is only one support, and no step lowers F on it.")
         yield from self._reopen()
         exchange = self._swap if at.oracle.diagnosis.rough else self._exchange
         spent = {exchange: 0, self._restart: 0}  # calls by kind of move
-        descent.tried.add(_support(at.theta))
+        descent.tried.add(support_of(at.theta))
         self.context.remark("Other supports are searched by exchanges and restarts.")
         while len(descent.tried) < self.supports:
+            few = self.supports <= SUPPORT_SEARCH.most_enumerated and self.context.constraint.groups is None
+            if few and not self.exchanges_left:
+                yield from self._enumerate()
+                break
             move = min(spent, key=lambda kind: spent[kind])
             before, F = self.context.used, at.F
             yield from move()
@@ -75,6 +84,20 @@ class SupportSearch:
             if at.F < F:
                 self.gains, self.exchanges_left = self.gains + 1, self.context.constraint.groups is None
         return Ended(f"All {self.supports} supports were tried.", certified=not at.oracle.diagnosis.random)
+
+    def _enumerate(self) -> Asks:
+        """Try every support that has not been tried: there are few of them."""
+        at, free, include = self.at, self.context.free(), self.context.constraint.include
+        optional = np.setdiff1d(free, include)
+        for chosen in combinations(optional.tolist(), min(self.context.k, free.size) - include.size):
+            S = np.sort(np.append(include, np.array(chosen, np.int64)))
+            if S.tobytes() in self.descent.tried:
+                continue
+            g = yield from at.full_gradient()
+            self.descent.tried.add(S.tobytes())
+            point = at.model.minimiser_on(at.theta, g, at.C, np.searchsorted(at.C, S))
+            if (yield from try_point(at, self.context.H(point))):
+                yield from self.descent.descend(exchanging=False)
 
     def _reopen(self) -> Asks:
         """Where only the steepest coordinates were searched: look at all of them again, as long as that pays."""
@@ -112,12 +135,12 @@ class SupportSearch:
         smooth = isinstance(at.oracle, ExactOracle) and at.theta.any()
         points = (yield from self._probe()) if smooth else self._drawn_exchange(g)
         for point in points:
-            descent.tried.add(_support(point))
+            descent.tried.add(support_of(point))
             if at.calls_available < trial_cost(at):
                 return
             if (yield from try_point(at, self.context.H(point))):
                 yield from descent.descend()
-                descent.tried.add(_support(at.theta))
+                descent.tried.add(support_of(at.theta))
                 return
 
     def _probe(self) -> Generator[Probes, Answers, list[Array]]:
@@ -138,8 +161,8 @@ class SupportSearch:
         if incomplete.size:
             yield from probe.measure(int(incomplete[0]), everything)
             return []
+        new = [point for point in probe.best_supports() if support_of(point) not in self.descent.tried]
         self.exchanges_left = False
-        new = [point for point in probe.best_supports() if _support(point) not in self.descent.tried]
         return new[: SUPPORT_SEARCH.model_trials]
 
     def _drawn_exchange(self, g: Array) -> list[Array]:
@@ -171,71 +194,7 @@ class SupportSearch:
 
     def _restart(self) -> Asks:
         """Descend from a random sparse point or from a part of the best support; keep the better point."""
-        at, descent = self.at, self.descent
         if not self._restart_affordable:
             yield from self._exchange() if self.exchanges_left else self._beyond_the_budget()
             return
-        self.restarts += 1
-        best, F, C, stages = at.standing(), at.F, at.C, [at.C]
-        at.reporting = False
-        if best.theta.any() and self.restarts % SUPPORT_SEARCH.partial_every == 0:
-            start, dropped = partial_support(at)
-            stages = [np.setdiff1d(C, dropped), C]  # at first without the coordinates that were dropped
-        else:
-            start = yield from self._random_start()
-        at.C = stages[0]
-        hopeful = yield from self._try_on_some(start, best)
-        for candidates in stages if hopeful else ():
-            at.C = candidates
-            yield from self._descend_anew()
-        at.C, at.reporting = C, True
-        descent.tried.add(_support(at.theta))
-        if hopeful and F - at.negligible > at.F:
-            at.total_decrease = best.total_decrease + F - at.F
-            at.report()
-            yield from descent.descend()
-            return
-        at.return_to(best)
-        descent.local_minimum = best.theta
-        at.report()
-
-    def _descend_anew(self) -> Asks:
-        """Descend from where the position stands now, to a local minimum."""
-        self.at.use(self.at.oracle.at_first())
-        self.descent.local_minimum = None
-        yield from self.descent.descend(exchanging=False)
-
-    def _try_on_some(self, start: Array, best: Standing) -> Generator[Probes, Answers, bool]:
-        """Descend on some of the components; returns whether they prefer the point that this leads to."""
-        at, everything = self.at, self.at.oracle.m
-        m = max(SUPPORT_SEARCH.least_components * self.context.k, math.ceil(SUPPORT_SEARCH.trial_share * everything))
-        if m >= everything or at.oracle.diagnosis.random:
-            at.go(start, (yield from at.values_at(start)))
-            return True
-        at.use(at.oracle.with_components(m))
-        at.go(start, (yield from at.values_at(start)))
-        for _ in range(SUPPORT_SEARCH.trial_passes):
-            F = at.F
-            yield from self._descend_anew()
-            if at.negligible >= F - at.F:
-                break
-        hopeful = float(best.values[:m].mean()) > at.F
-        at.use(at.oracle.with_components(everything))
-        if hopeful:
-            at.go(at.theta, (yield from at.values_at(at.theta)))
-        return hopeful
-
-    def _random_start(self) -> Generator[Probes, Answers, Array]:
-        """Return a random sparse point; from a stationary start, the best of several lengths."""
-        at, size = self.at, typical_size(self.at)
-        if at.theta.any():
-            return random_points(at, at.C, size, 1)[0]
-        length = size * SUPPORT_SEARCH.length_growth ** (self.restarts % SUPPORT_SEARCH.length_cycle - 1)
-        points = random_points(at, at.C, length, SUPPORT_SEARCH.first_points)
-        values = yield from self.context.values(points, at.oracle.components)
-        return points[int(np.argmin(values.mean(axis=1)))]
-
-
-def _support(theta: Array) -> bytes:
-    """Return what identifies the support of a point."""
-    return np.flatnonzero(theta).tobytes()
+        yield from self.restarts.restart()
