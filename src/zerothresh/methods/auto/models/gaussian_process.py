@@ -80,7 +80,8 @@ def _cross_covariance(kernel: str, parameters: Array, Z: Array, X: Array) -> Arr
     amplitude = math.exp(2 * parameters[p])
     A, B = Z * np.exp(-parameters[:p]), X * np.exp(-parameters[:p])
     if kernel == "sum":
-        return amplitude / p * np.sum([_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)], axis=0)
+        terms = [_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)]
+        return np.asarray(amplitude / p * np.sum(terms, axis=0))
     r2 = np.maximum(np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2 * A @ B.T, 0.0)
     return amplitude * _correlation(kernel, r2)[0]
 
@@ -121,7 +122,9 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, rand
     bounds = [SET.length_range] * p + [SET.amplitude_range, SET.noise_range]
     steps = SET.first_steps if start is None else SET.later_steps
     solutions = [
-        minimize(objective, s, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps})
+        minimize(
+            objective, s, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps}
+        )
         for s in starts
     ]
     best = min(solutions, key=lambda solution: float(solution.fun))
@@ -131,7 +134,9 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, rand
     return GaussianProcess(X, form, best.x, t, factor, weights, jacobian - float(best.fun), centre, scale)
 
 
-def _covariance(parameters: Array, kernel: str, squares: Array, counts: Array) -> tuple[Array, list[tuple[Array, Array]]]:
+def _covariance(
+    parameters: Array, kernel: str, squares: Array, counts: Array
+) -> tuple[Array, list[tuple[Array, Array]]]:
     """Return the covariance of the values, and per term of the kernel the covariance and its slope."""
     p = squares.shape[2]
     amplitude, inverse = math.exp(2 * parameters[p]), np.exp(-2 * parameters[:p])
@@ -175,5 +180,6 @@ def log_expected_improvement(mean: Array, deviation: Array, best: float) -> Arra
     """Return the logarithm of the expected fall below ``best``; far out, by its asymptotic expansion."""
     z = (best - mean) / deviation
     near = z * ndtr(z) + np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    far = -0.5 * z * z - np.log(np.maximum(z * z, 1.0)) - 0.5 * math.log(2 * math.pi)
+    w = np.maximum(z * z, SET.asymptotic**2)
+    far = -0.5 * (w + math.log(2 * math.pi)) - np.log(w) + np.log1p(-3 / w + 15 / w**2)
     return np.asarray(np.log(deviation) + np.where(z > SET.asymptotic, np.log(np.maximum(near, TINY)), far))
