@@ -75,11 +75,14 @@ class Auto(Program):
             context.remark("No coordinate is free to change; the start is the result.")
             context.certified = True
             return
-        arms = [arm for arm in ARMS if arm.fits(context, diagnosis)]
-        ended = yield from race(context, diagnosis, arms, self.patience)
-        if not ended.final:
-            ended = yield from race(context, diagnosis, [RandomSteps()], self.patience)
-        context.certified = ended.certified
+        while True:
+            arms = [arm for arm in ARMS if arm.fits(context, diagnosis)]
+            ended = yield from race(context, diagnosis, arms, self.patience)
+            if not ended.final:  # nothing is proven, so the rest of the budget is used; a larger one races again
+                ended = yield from race(context, diagnosis, [RandomSteps()], self.patience)
+            if ended.final:
+                context.certified = ended.certified
+                return
 
     def doubts(self, task: Task) -> str:
         """Return a sentence if the budget is hopeless, before it is spent; an empty one otherwise.

@@ -119,6 +119,8 @@ class ActiveSubsetSettings:
     plateau_pairs: int = 64  # the same while nothing has been found: 2 % of the box not flat are found in 3 of 4 runs
     growths: int = 6  # times that the region is enlarged where F shows no change and there are no bounds
     growth: float = 10.0  # factor of one enlargement
+    edge: float = 0.05  # of the region: a minimum this near to its end asks for a larger one, where there are no bounds
+    believed_margin: float = 0.5  # of the noise: how much better a point must be believed to be to replace the last
     region: float = 10.0  # natural lengths per coordinate from the start to each side, where there are no bounds
 
 
@@ -143,7 +145,7 @@ class GaussianProcessSettings:
     jitter: float = 1e-9  # of the variance, so that the covariance can be factorised
     least_variance: float = 1e-12  # of the variance: below it rounding decides
     refused: float = 1e10  # the objective where the covariance cannot be factorised
-    asymptotic: float = -6.0  # deviations from which the expansion of the expected improvement is exact to 5 %
+    asymptotic: float = -6.0  # deviations from which the expansion of the expected improvement is exact to 1 %
 
 
 GAUSSIAN_PROCESS = GaussianProcessSettings()
@@ -187,6 +189,7 @@ class GlobalSearchSettings:
     narrowing: float = 0.85  # factor of the width after a call without improvement
     least_width: float = 0.02
     basin: float = 0.6  # lengths around a bottom within which values are left out of later models
+    additive_weight: float = 4.0  # of the process, where it is a sum over the coordinates: it learns each on its own
     first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
     near_radii: tuple[float, float] = (0.01, 0.08)  # the same for descents from the best point, drawn by chance
     last_radius: float = 1e-3  # where it ends

@@ -37,8 +37,8 @@ class RandomSteps:
         return context.n * context.k
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
-        """Step until the budget is spent."""
-        free, theta = context.free(), context.theta
+        """Step until the budget is spent, or has been raised."""
+        free, theta, budget = context.free(), context.theta, context.left + context.used
         moved = min(context.k, free.size)
         length = min(diagnosis.length, diagnosis.room) / math.sqrt(context.d)
         if theta is context.theta0:
@@ -47,7 +47,7 @@ class RandomSteps:
             F = float((yield from context.values([theta])).mean())
         context.move(theta, F)
         margin = RANDOM_STEPS.noise_factor * diagnosis.noise / math.sqrt(context.n) if diagnosis.random else 0.0
-        while True:
+        while context.left + context.used <= budget:
             chosen = free[context.rng.subset(free.size, moved)]
             trial = theta.copy()
             trial[chosen] += length * context.rng.normal(moved)
@@ -60,3 +60,4 @@ class RandomSteps:
                 context.move(theta, F)
             elif length <= np.spacing(float(np.abs(theta).max())):
                 length = min(diagnosis.length, diagnosis.room)  # nothing is gained nearby: look further away
+        return Ended("The budget was raised.")

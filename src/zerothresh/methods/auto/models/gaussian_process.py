@@ -80,11 +80,8 @@ def _cross_covariance(kernel: str, parameters: Array, Z: Array, X: Array) -> Arr
     amplitude = math.exp(2 * parameters[p])
     A, B = Z * np.exp(-parameters[:p]), X * np.exp(-parameters[:p])
     if kernel == "sum":
-        return (
-            amplitude
-            / p
-            * np.sum([_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)], axis=0)
-        )
+        terms = [_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)]
+        return np.asarray(amplitude / p * np.sum(terms, axis=0))
     r2 = np.maximum(np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2 * A @ B.T, 0.0)
     return amplitude * _correlation(kernel, r2)[0]
 
@@ -183,5 +180,6 @@ def log_expected_improvement(mean: Array, deviation: Array, best: float) -> Arra
     """Return the logarithm of the expected fall below ``best``; far out, by its asymptotic expansion."""
     z = (best - mean) / deviation
     near = z * ndtr(z) + np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    far = -0.5 * z * z - np.log(np.maximum(z * z, 1.0)) - 0.5 * math.log(2 * math.pi)
+    w = np.maximum(z * z, SET.asymptotic**2)
+    far = -0.5 * (w + math.log(2 * math.pi)) - np.log(w) + np.log1p(-3 / w + 15 / w**2)
     return np.asarray(np.log(deviation) + np.where(z > SET.asymptotic, np.log(np.maximum(near, TINY)), far))

@@ -19,9 +19,8 @@ from itertools import combinations
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
-from zerothresh.methods.auto.settings import EPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -29,39 +28,8 @@ from zerothresh.rounds.requests import Probes
 Chosen = frozenset[int]  # the groups that a hybrid takes from b
 
 
-class TooManyActive(Exception):  # noqa: N818: not an error, but a finding
+class TooManyActive(Exception):
     """More coordinates matter than the bisection can pay for."""
-
-
-class Comparison:
-    """Which differences of values are seen: above the noise, and above a share of the spread of all values so far.
-
-    Arguments
-    ---------
-    diagnosis: what the first calls found.
-    components: the number of components of which a value consists.
-    """
-
-    def __init__(self, diagnosis: Diagnosis, components: int) -> None:
-        self.noise, self.random = diagnosis.noise, diagnosis.random
-        self.low, self.high = np.full(components, np.inf), np.full(components, -np.inf)
-
-    def see(self, value: Array) -> None:
-        """Take a value into the spread."""
-        self.low, self.high = np.minimum(self.low, value), np.maximum(self.high, value)
-
-    def floor(self) -> Array:
-        """Return the largest difference per component that noise and rounding explain."""
-        size = np.maximum(np.abs(self.low), np.abs(self.high))
-        return np.maximum(SET.deviations * math.sqrt(2) * self.noise, SET.rounding * EPS * size)
-
-    def distance(self, one: Array, other: Array, share: float, calls: int = 1) -> float:
-        """Return the largest difference of two values; above 1, it is more than noise and a share of the spread.
-
-        ``calls`` are the calls of which each of the two is a mean.
-        """
-        unseen = np.maximum(self.floor() / math.sqrt(calls), share * (self.high - self.low))
-        return float((np.abs(one - other) / np.maximum(unseen, np.finfo(float).tiny)).max())
 
 
 class Group:
@@ -95,7 +63,7 @@ class Bisection:
     def __init__(
         self,
         context: Context,
-        comparison: Comparison,
+        comparison: ValueComparison,
         components: Indices,
         a: Array,
         b: Array,
@@ -168,7 +136,7 @@ class Bisection:
         return min(batches, key=self._calls_per_bit)
 
     def _calls_per_bit(self, batch: list[int]) -> float:
-        """Return what a batch costs: the hybrids that are not known yet, and one call per halving of its largest group."""
+        """Return what a batch costs: the hybrids that are not known yet, and one call per halving."""
         prefix = self._before(batch[0])
         unknown = sum(prefix | part not in self.known for part in _subsets(batch))
         bits = [math.log2(self.groups[name].members.size) for name in batch]
@@ -204,7 +172,7 @@ class Bisection:
                 self.groups[name].members = halves[name][0 if name in parts[nearest] else 1]
                 self.groups[name].undivided += 1
         elif len(batch) == 1:
-            self._divide(batch[0], *halves[batch[0]], value)
+            self._divide(batch[0], halves[batch[0]][0], halves[batch[0]][1], value)
         else:  # some group has active coordinates in both halves, or weak ones
             self.misses += 1
             for name in batch:

@@ -28,6 +28,13 @@ class Descents:
         self.search = search
         self.values = {"process": 0.0, "near": np.inf, "far": 0.0}  # that each kind has had
         self.kind = "process"
+        self.near_made = False
+        self.additive = False  # whether the last process was a sum over the coordinates
+
+    @property
+    def all_kinds_made(self) -> bool:
+        """Whether each kind of descent has been made."""
+        return self.near_made and self.values["far"] > 0
 
     def next(self) -> Generator[Probes, Answers, None]:
         """Make one descent."""
@@ -35,13 +42,15 @@ class Descents:
         first = self.values[kind] == 0
         before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
         if kind == "process":
-            yield from descend_by_process(search, everywhere=first)
+            process = yield from descend_by_process(search, everywhere=first)
+            self.additive = process.form[1] == "sum"
         elif kind == "far":
             outside = search.outside_basins()
             known = first and outside.size > 0
             start = search.Z[outside[np.argmin(search.y[outside])]] if known else search.context.rng.uniform(search.p)
             yield from descend_by_quadratic(search, start=start, radius=SET.first_radius)
         else:
+            self.near_made = True
             shortest, longest = SET.near_radii
             radius = shortest * (longest / shortest) ** float(search.context.rng.uniform()[0])
             yield from descend_by_quadratic(search, start=search.Z[int(np.argmin(search.y))], radius=radius)
@@ -52,4 +61,8 @@ class Descents:
         if better and kind == "far":
             self.kind = "near"
         elif first or not better:
-            self.kind = min(KINDS, key=self.values.__getitem__)
+            self.kind = min(KINDS, key=self._turn)
+
+    def _turn(self, kind: str) -> float:
+        """Return the values that a kind has had, weighted: a sum over the coordinates is learnt best by the process."""
+        return self.values[kind] / (SET.additive_weight if self.additive and kind == "process" else 1.0)

@@ -23,8 +23,11 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, None]:
-    """Follow the expected improvement: in the whole cube, or around the best of some fresh random points."""
+def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, GaussianProcess]:
+    """Follow the expected improvement: in the whole cube, or around the best of some fresh random points.
+
+    Returns the last process.
+    """
     rng, p = search.context.rng, search.p
     begin, width = (0, 1.0) if everywhere else (search.y.size, SET.later_width)
     fresh = max(p + SET.first_points - (search.y.size if everywhere else 0), 0)
@@ -52,6 +55,7 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
             failures += 1
             width = width if everywhere else max(SET.narrowing * width, SET.least_width)
     search.close_basin(centre, process.lengths)
+    return process
 
 
 def _report(search: CubeSearch, used: Indices, believed: Array) -> None:
