@@ -90,8 +90,9 @@ class ComponentRace:
 
     @property
     def due(self) -> bool:
-        """Whether the components in use have been asked so often that more of them are needed."""
-        return not self.complete and self.calls - self.grown > COMPONENT_RACE.passes * self.used
+        """Whether the components in use have been asked so often that more of them are needed, and affordable."""
+        asked = self.calls - self.grown > COMPONENT_RACE.passes * self.used
+        return not self.complete and asked and self.context.left > 2 * self.used + self.used
 
     @property
     def leg(self) -> int:
