@@ -43,7 +43,8 @@ class LongSteps:
             return False
         bounded = box is not None and bool(np.isfinite(box.high[free] - box.low[free]).all())
         values = LONG_STEPS.least_steps * (LONG_STEPS.first_groups + 2 * math.log2(free.size))  # of F, as forecast
-        return diagnosis.rough or diagnosis.kink or (bounded and context.left > values * context.n)
+        steep = diagnosis.length < LONG_STEPS.short_length * float(np.abs(context.theta0).max())
+        return diagnosis.rough or diagnosis.kink or steep or (bounded and context.left > values * context.n)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls in which bisection of long steps should have found a coordinate or two."""

@@ -17,13 +17,12 @@ class BestIterate:
     def note(self) -> None:
         """Move the context to the iterate if it is the best so far."""
         race = self.race
-        if race.theta is self.theta or not race.better_than_start():
-            return
         fall = float((race.at_start - race.values)[race.active].mean())
-        if fall > self.fall:
+        told_more = race.theta is self.theta and fall != self.fall and not race.noise  # by further components
+        improved = fall > self.fall or told_more
+        if race.theta is not race.start and improved and race.better_than_start():
             self.theta, self.fall = race.theta, fall
-            fun = float(race.values.mean()) if race.complete else None
-            self.context.move(self.theta, fun, self._before + fall)
+            self.context.move(self.theta, float(race.values.mean()) if race.complete else None, self._before + fall)
 
 
 class Stall:

@@ -90,8 +90,9 @@ class ComponentRace:
 
     @property
     def due(self) -> bool:
-        """Whether the components in use have been asked so often that more of them are needed."""
-        return not self.complete and self.calls - self.grown > COMPONENT_RACE.passes * self.used
+        """Whether the components in use have been asked so often that more of them are needed, and affordable."""
+        asked = self.calls - self.grown > COMPONENT_RACE.passes * self.used
+        return not self.complete and asked and self.context.left > 2 * self.used + self.used
 
     @property
     def leg(self) -> int:
@@ -110,15 +111,14 @@ class ComponentRace:
         late = np.where(self.at_floor(), COMPONENT_RACE.floor_last, 1.0) / np.maximum(self.spread, TINY)
         keys = self.context.rng.uniform(self.used) ** late[self.active]
         queue = self.active[np.argsort(-keys, kind="stable")]
-        leg = self.leg
-        changes = np.zeros((len(points), self.context.n))
-        changes[:, queue[:leg]] = yield from self.changes(points, queue[:leg])
-        first = changes[:, queue[:leg]].mean(axis=1)
-        self._learn(queue[:leg], changes[:, queue[:leg]])
+        leg = at = self.leg
+        changes = np.zeros((len(points), self.used))  # in the order of the queue
+        changes[:, :leg] = yield from self.changes(points, queue[:leg])
+        self._learn(queue[:leg], changes[:, :leg])
         sums = changes.sum(axis=1)
+        first = sums / leg
         starts = range(0, len(points), side_by_side)
         left = np.array([at + int(np.argmin(sums[at : at + side_by_side])) for at in starts])
-        at = leg
         while at < self.used:
             left = left[sums[left] < 0]
             some = queue[at : 2 * at]
@@ -127,20 +127,20 @@ class ComponentRace:
             if not left.size:
                 return RaceOutcome(first, None)
             new = yield from self.changes([points[i] for i in left], some)
-            changes[left[:, None], some] = new
-            sums[left] = changes[left].sum(axis=1)
+            changes[left, at : at + some.size] = new
+            sums[left] += new.sum(axis=1)
             at += some.size
         best = int(left[np.argmin(sums[left])])
         fall = -float(sums[best]) / self.used
         if fall < self.floor():
             return RaceOutcome(first, None)
-        self.take(points[best], changes[best])
+        self.take(points[best], changes[best], queue)
         return RaceOutcome(first, best, fall)
 
-    def take(self, point: Array, changes: Array) -> None:
-        """Make a point the iterate, whose values differ by ``changes``, (n,); those not in use are 0."""
+    def take(self, point: Array, changes: Array, of: Indices) -> None:
+        """Make a point the iterate, at which the values of components ``of`` differ by ``changes``."""
         self.theta = point
-        self.values = self.values + changes
+        self.values[of] += changes
 
     def jump(self, point: Array) -> Generator[Probes, Answers, None]:
         """Make a point the iterate, whatever F is there."""

@@ -65,8 +65,11 @@ class LongMoves:
                 self.gain[group.aim, group.coordinates[0]] = -group.change
         return known
 
-    def _best_step(self, pool: Indices) -> Generator[Probes, Answers, StepGroup | None]:
-        """Find a single step that lowers F, or a group of them, by best-first bisection of a random partition."""
+    def _best_step(self, pool: Indices, most: float) -> Generator[Probes, Answers, StepGroup | None]:
+        """Find a step that lowers F by best-first bisection of a random partition of the coordinates in ``pool``.
+
+        It is a step of one coordinate, or of up to ``most`` if their fall together is larger than those of its halves.
+        """
         order = pool[np.argsort(self.context.rng.uniform(pool.size), kind="stable")]
         groups = split(order, self.race.theta, self.targets, LONG_STEPS.first_groups)
         if not groups:
@@ -78,13 +81,9 @@ class LongMoves:
                 return group
             halves = yield from self._measured(group.halves())
             together = group.change < min(0.0, *(half.change for half in halves))
-            if together and group.coordinates.size <= self._group_limit():
+            if together and group.coordinates.size <= most:
                 return group
             queue.push(halves)
-
-    def _group_limit(self) -> float:
-        """The largest group that may be taken at once: where few coordinates may change, none is wasted."""
-        return max(1, LONG_STEPS.group_room * self.room * self.context.k / self.free.size)
 
     def _try(self, point: Array, changes: Array | None = None) -> Generator[Probes, Answers, float]:
         """Take a point if F falls there; return the change of F. ``changes`` are those of the components, if known."""
@@ -95,9 +94,7 @@ class LongMoves:
             changes = 0.5 * (changes + (yield from race.changes([point], race.active))[0])
         change = float(changes.mean())
         if change <= -race.floor():
-            whole = np.zeros(self.context.n)
-            whole[race.active] = changes
-            race.take(point, whole)
+            race.take(point, changes, race.active)
             if change < 0:
                 self.iterate += 1
                 self.tried.clear()
@@ -109,21 +106,24 @@ class LongMoves:
         """Take the best step of coordinates at 0 that bisection finds."""
         if not self.room:
             return 0.0
-        group = yield from self._best_step(self.outside)
+        scarce = self.context.k / self.free.size  # where few coordinates may change, none of them is wasted
+        group = yield from self._best_step(self.outside, LONG_STEPS.group_room * scarce * self.room)
         if group is None or group.change >= 0:
             return 0.0
         return max(0.0, -(yield from self._try(group.applied(self.race.theta), group.changes)))
 
     def turn(self) -> Move:
         """Take the best step of the support to its other ends that bisection finds."""
-        group = yield from self._best_step(self.support)
+        group = yield from self._best_step(self.support, LONG_STEPS.group_room * self.support.size)
         if group is None or group.change >= 0:
             return 0.0
         return max(0.0, -(yield from self._try(group.applied(self.race.theta), group.changes)))
 
     def exchange(self) -> Move:
-        """Take the best step that bisection finds, and leave out what is missed least."""
-        group = yield from self._best_step(self.outside)
+        """Take the best step that bisection finds, and leave out what is missed least; only where there is no room."""
+        if self.room:
+            return 0.0
+        group = yield from self._best_step(self.outside, 1)
         if group is None or group.change >= 0:
             return 0.0
         drops = self._cheapest()[: LONG_STEPS.drops_tried]
@@ -158,10 +158,10 @@ class LongMoves:
     def swap(self) -> Move:
         """Try the exchange of two coordinates that promises most by what is known of each."""
         drops = self._cheapest()[: LONG_STEPS.best_drops]
-        gain = np.where(self.race.theta == 0, self.gain, 0.0)
-        places = np.argsort(-gain, axis=None, kind="stable")[: LONG_STEPS.best_adds]
-        places = places[gain.ravel()[places] > 0]
-        promised = self.loss[drops][:, None] - gain.ravel()[places]
+        gain = np.where(self.race.theta == 0, self.gain, 0.0).ravel()
+        places = np.flatnonzero(gain > 0)
+        places = places[np.argsort(-gain[places], kind="stable")][: LONG_STEPS.best_adds]
+        promised = self.loss[drops][:, None] - gain[places]
         for place in np.argsort(promised, axis=None, kind="stable").tolist():
             i, add = int(drops[place // places.size]), int(places[place % places.size])
             if (i, add) not in self.tried:
