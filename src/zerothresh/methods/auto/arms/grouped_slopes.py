@@ -128,9 +128,7 @@ class _Pursuit:
             calls = RACE.share * self.context.left
             found = yield from coordinate_race(sample, self.at, free, self.diagnosis.mu, calls, self._finalists())
             return found[: max(1, min(slots, len(found)) if slots > 1 else round(RACE.taken * self.context.k))]
-        if sample.whole and values < SETTINGS.searches * self._search_values(
-            min(slots, SETTINGS.first_groups)
-        ):
+        if sample.whole and values < SETTINGS.searches * self._search_values(min(slots, SETTINGS.first_groups)):
             some = free[self.context.rng.subset(free.size, min(slots, free.size))]
             bisection = BestFirstBisection(sample, self.diagnosis, self.at, some, self.scale)
             yield from bisection.begin(max(1, int(SETTINGS.coarse_share * values) - 1), check=False)
