@@ -44,6 +44,8 @@ class SupportExtension:
         sample, h = self.sample, self.diagnosis.mu
         new = np.array([slope.coordinate for slope in found])
         S = self._polished(at.theta)
+        if not self._promising(at.theta, found):
+            return None
         C = np.union1d(S, new)
         g = np.zeros(C.size)
         g[np.searchsorted(C, new)] = [slope.slope for slope in found]
@@ -61,6 +63,16 @@ class SupportExtension:
             return None
         self.model, self.gradient, self.curvature = model, g, model.mean_curvature
         return moved
+
+    def _promising(self, theta: Array, found: list[FoundSlope]) -> bool:
+        """Whether what was found may lower F by more than what has to leave the support raises it, by the model."""
+        S = support_of(self.context, theta)
+        leaving = S.size + len(found) - self.context.k
+        if self.model is None or leaving <= 0 or not np.array_equal(S, self.model.coordinates):
+            return True
+        rises = np.sort(theta[S] ** 2 / np.maximum(np.diag(np.linalg.inv(self.model.B)), TINY))[:leaving]
+        falls = [slope.slope**2 for slope in found]
+        return sum(falls) / self.curvature > SETTINGS.exchange * float(rises.sum())
 
     def _polished(self, theta: Array) -> Indices:
         """Return the support, or its largest entries if the budget does not pay for gradients on all of it."""

@@ -94,6 +94,11 @@ def polish(
         better = yield from line_step(sample, at, direction, slope)
         if better is None:
             break
+        step = (better.theta - at.theta)[C]
+        predicted = float(g @ step) + 0.5 * float(step @ model.B @ step)
+        change = float((better.values - at.values).mean())
+        if abs(change - predicted) < SETTINGS.trusted * abs(predicted):  # the model knows the gradient there
+            return better, g + model.B @ step
         new_g = yield from support_gradient(sample, better, C, h)
         model.learn(better.theta - at.theta, new_g - g, C)
         at, g = better, new_g
