@@ -1,7 +1,7 @@
 r"""The race: several arms share one budget, and calls go to the arm that makes progress.
 
-A contender leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
-gains something before its calls have doubled. Without a leader, contenders get their trial: first those that test their
+An entrant leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
+gains something before its calls have doubled. Without a leader, entrants get their trial: first those that test their
 own assumption and end if that fails, then the others in their order, those last whose forecast is a large part of the
 budget. While somebody makes progress, a trial waits until its price is small beside the calls used so far. Among those
 that have been tried, the calls go to the highest rate
@@ -9,7 +9,7 @@ that have been tried, the calls go to the highest rate
 .. math:: \frac{\text{fall of F over its recent calls}}{\text{distance to the best F known, before}}
           \Big/ \text{recent calls},
 
-except that a contender that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
+except that an entrant that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
 therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to
 get where it is, a trial an eighth, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
 """
@@ -30,7 +30,7 @@ from zerothresh.rounds.requests import Probes
 _COUNTING = Estimator()  # arms ask for values, whose number depends on no estimator
 
 
-class Contender:
+class Entrant:
     """An arm at work in a race: its generator, what it has cost, and what it has gained.
 
     Its search begins when it is first given calls, at the best point that is known by then.
@@ -38,7 +38,7 @@ class Contender:
     Arguments
     ---------
     arm: the strategy.
-    context: the run; the contender gets a branch of it.
+    context: the run; the entrant gets a branch of it.
     diagnosis: what the first calls found.
     """
 
@@ -133,12 +133,12 @@ def race(
     """
     if not arms:
         return Ended("No strategy fits.")
-    contenders = [Contender(arm, context, diagnosis) for arm in arms]
-    if len(contenders) > 1 and context.left >= RACE.start_share * context.n:
-        yield from context.starts(context.everything)  # so that the falls of all contenders can be compared
-    holder, gained_at, gained_fall = contenders[0], context.used, 0.0
+    entrants = [Entrant(arm, context, diagnosis) for arm in arms]
+    if len(entrants) > 1 and context.left >= RACE.start_share * context.n:
+        yield from context.starts(context.everything)  # so that the falls of all entrants can be compared
+    holder, gained_at, gained_fall = entrants[0], context.used, 0.0
     while True:
-        running = [one for one in contenders if one.ended is None]
+        running = [one for one in entrants if one.ended is None]
         able = [one for one in running if one.price <= context.left]
         stuck = not able  # nobody's next round fits: the cheapest one tells the user what is missing
         chosen = min(running, key=lambda one: one.price) if stuck else choose(able)
@@ -157,18 +157,18 @@ def race(
                 return Ended("The user's patience has ended.", out_of_patience=True)
         if chosen.ended is not None:
             context.remark(f"{chosen.arm.name}: {chosen.ended.reason}")
-            if chosen.ended.certified or all(one.ended for one in contenders):
+            if chosen.ended.certified or all(one.ended for one in entrants):
                 return chosen.ended
 
 
 def slice_length(context: Context) -> int:
-    """Return how many calls a contender gets at a time: a few values of F, fewer if the budget is small."""
+    """Return how many calls an entrant gets at a time: a few values of F, fewer if the budget is small."""
     values = min(max(context.left / context.n / RACE.slices, 1.0), RACE.slice_values)
     return math.ceil(context.n * values)
 
 
-def choose(able: Sequence[Contender]) -> Contender:
-    """Return the contender, of those whose next round fits into the budget, that gets the next slice.
+def choose(able: Sequence[Entrant]) -> Entrant:
+    """Return the entrant, of those whose next round fits into the budget, that gets the next slice.
 
     The rule is at the top of this file.
     """
@@ -189,8 +189,8 @@ def choose(able: Sequence[Contender]) -> Contender:
     return max(tried, key=lambda one: (rates[one.arm.name], one.progresses, -one.calls))  # ties get equal shares
 
 
-def _is_better(chosen: Contender, context: Context) -> bool:
-    """Whether a contender that does not hold the iterate of the run knows a better point."""
+def _is_better(chosen: Entrant, context: Context) -> bool:
+    """Whether an entrant that does not hold the iterate of the run knows a better point."""
     if chosen.context.theta is context.theta:
         return False
     if chosen.context.fun is not None and context.fun is not None:

@@ -111,7 +111,10 @@ class Descent:
         """If the budget ended the search, ask for what comes next, so that a larger budget continues the run."""
         while self.budget_spent:
             self.at.discard_gradient()
+            before = self.context.round
             yield from self.descend(ignore_budget=True)
+            if self.context.round == before:  # nothing was asked for: the next value does not fit into the budget
+                yield from self.context.values([self.at.theta])
 
     def _gradient_affordable(self) -> bool:
         """Whether the budget covers a gradient and a value; if not, the search ends because of it."""

@@ -34,7 +34,7 @@ def first_fall(sample: ComponentSample, diagnosis: Diagnosis) -> Generator[Probe
     here = context.theta
     own = yield from values_here(context, sample.components)
     length = float(np.linalg.norm(direction))
-    if length == 0:
+    if length == 0 or not own.size:
         return False
     both = yield from sample.values([context.inside(here + direction), context.inside(here - direction)])
     up, down = both - own
