@@ -11,7 +11,7 @@ that have been tried, the calls go to the highest rate
 
 except that an entrant that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
 therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to
-get where it is, a trial an eighth, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
+get where it is, a trial a quarter, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
 """
 
 from __future__ import annotations

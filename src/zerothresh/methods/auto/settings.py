@@ -745,7 +745,7 @@ class RaceSettings:
     insurance: float = (
         1 / 16
     )  # share of the calls that an arm gets even if it is behind (few_calls/race: 1/8 costs more)
-    trial_part: float = 1 / 8  # a trial takes at most this part of the budget
+    trial_part: float = 1 / 4  # a trial takes at most this part of the budget
     lead_part: float = 3 / 4  # a confirmed arm that has gained nothing yet leads for at most this part of the budget
     trial_share: float = 1 / 8  # a trial may cost this share of the calls used before, while another arm makes progress
     expensive_part: float = 1 / 2  # of the budget: arms that forecast more than this are tried last
