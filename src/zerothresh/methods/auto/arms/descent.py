@@ -111,6 +111,7 @@ class Descent:
         """If the budget ended the search, ask for what comes next, so that a larger budget continues the run."""
         while self.budget_spent:
             self.at.discard_gradient()
+            self.at.recalling = False  # something must be asked for
             yield from self.descend(ignore_budget=True)
 
     def _gradient_affordable(self) -> bool:
