@@ -44,6 +44,7 @@ class Position:
     component_gradients: array of shape (m, c), the gradients whose mean is ``g``.
     signal_to_noise: float, of the last gradient.
     total_decrease: float, how much F has decreased so far, about.
+    recalling: bool, whether gradients at the start that another search has measured are used.
     reporting: bool, whether the run is told of better points; not during a restart, whose points are worse at first.
     """
 
@@ -57,7 +58,7 @@ class Position:
         self.component_gradients: Array = np.empty((0, 0))
         self.signal_to_noise = math.inf
         self.total_decrease = 0.0
-        self.reporting = True
+        self.reporting = self.recalling = True
 
     @property
     def F(self) -> float:
@@ -174,6 +175,7 @@ class Position:
     def _remembered(self, C: Indices) -> Array:
         """Return the gradients at the start that another search has measured, of the first components in the order."""
         at_start = self.theta is self.context.theta0 and self.oracle.reads_remembered and not self.g.size
+        at_start = at_start and self.recalling
         known = self.context.remembered_gradients() if at_start else {}
         rows = list[Array]()
         for i in self.oracle.components.tolist():

@@ -508,6 +508,7 @@ class DescentSettings:
     exchanges: int = 6  # of one coordinate, tried at a local minimum
     coarse_exchanges: int = 10  # times as many where a trial costs one value
     exchange_candidates: int = 4  # drawn from the model per exchange that is tried: some have been tried before
+    hopeful_steps: float = 5.0  # a restart goes on while so many gains like the last one would beat the best value
     trial_steps: int = 4  # on the support of an exchange
     optimism: float = 3.0  # a trial goes on while this many times the promised decrease would beat the best value
 
@@ -702,7 +703,7 @@ class SupportSearchSettings:
     least_eigenvalue: float = 1e-8  # of the largest one: keeps the quadratic model of a function convex
     model_starts: int = 30  # random supports from which the quadratic model is minimised, without calls
     model_trials: int = 5  # of its supports that are tried
-    hessian_share: float = 0.5  # of the calls left that all second derivatives may cost: the rest tries them out
+    hessian_share: float = 0.8  # of the calls left that all second derivatives may cost: the rest tries them out
     most_drawn: int = 500  # exchanges that are drawn until one has not been tried
     restart_gradients: int = 3  # gradients that the budget must cover before a restart
     partial_every: int = 2  # every second restart begins with a part of the best support, the others at random

@@ -111,10 +111,8 @@ class Descent:
         """If the budget ended the search, ask for what comes next, so that a larger budget continues the run."""
         while self.budget_spent:
             self.at.discard_gradient()
-            before = self.context.round
+            self.at.recalling = False  # something must be asked for
             yield from self.descend(ignore_budget=True)
-            if self.context.round == before:  # nothing was asked for: the next value does not fit into the budget
-                yield from self.context.values([self.at.theta])
 
     def _gradient_affordable(self) -> bool:
         """Whether the budget covers a gradient and a value; if not, the search ends because of it."""
@@ -122,13 +120,16 @@ class Descent:
         self.budget_spent = at.calls_available < at.oracle.gradient_cost(at.C.size) + at.oracle.value_cost
         return not self.budget_spent
 
-    def descend(self, *, ignore_budget: bool = False, exchanging: bool = True) -> Generator[Probes, Answers, str]:
+    def descend(
+        self, *, ignore_budget: bool = False, exchanging: bool = True, to_beat: float = math.inf
+    ) -> Generator[Probes, Answers, str]:
         """Descend to a local minimum of the components in use; returns the reason for stopping.
 
         Arguments
         ---------
         ignore_budget: bool, whether the first gradient is asked for even if the budget does not cover it.
         exchanging: bool, whether exchanges are tried at the end.
+        to_beat: float, the value of F that must be reached; the descent ends if it makes too little progress for that.
         """
         at = self.at
         moved = at.theta is not self.context.theta0 and at.theta is not self.local_minimum and not at.g.size
@@ -140,9 +141,12 @@ class Descent:
             ignore_budget = False
             g = yield from at.full_gradient()
             if at.theta is not self.local_minimum:
+                F = at.F
                 reason = yield from self._iterate(g)
                 if reason:
                     return reason
+                if at.F - DESCENT.hopeful_steps * (F - at.F) > to_beat:
+                    return "The best value of F is out of reach."
                 if at.theta is not self.local_minimum:
                     continue
             if not exchanging:

@@ -47,7 +47,7 @@ class Restarts:
         hopeful = yield from self._try_on_some(start, best)
         for candidates in stages if hopeful else ():
             at.C = candidates
-            yield from self._descend_anew()
+            yield from self._descend_anew(F)
         at.C, at.reporting = C, True
         descent.tried.add(support_of(at.theta))
         if hopeful and F - at.negligible > at.F:
@@ -59,11 +59,11 @@ class Restarts:
         descent.local_minimum = best.theta
         at.report()
 
-    def _descend_anew(self) -> Asks:
-        """Descend from where the position stands now, to a local minimum."""
+    def _descend_anew(self, to_beat: float) -> Asks:
+        """Descend from where the position stands now, to a local minimum if it may be below ``to_beat``."""
         self.at.use(self.at.oracle.at_first())
         self.descent.local_minimum = None
-        yield from self.descent.descend(exchanging=False)
+        yield from self.descent.descend(exchanging=False, to_beat=to_beat)
 
     def _try_on_some(self, start: Array, best: RememberedPoint) -> Generator[Probes, Answers, bool]:
         """Descend on some of the components; returns whether they prefer the point that this leads to."""
@@ -74,9 +74,10 @@ class Restarts:
             return True
         at.use(at.oracle.with_components(m))
         at.go(start, (yield from at.values_at(start)))
+        to_beat = float(best.values[:m].mean())
         for _ in range(SUPPORT_SEARCH.trial_passes):
             F = at.F
-            yield from self._descend_anew()
+            yield from self._descend_anew(to_beat)
             if at.negligible >= F - at.F:
                 break
         hopeful = float(best.values[:m].mean()) > at.F

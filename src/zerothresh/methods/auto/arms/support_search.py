@@ -114,6 +114,7 @@ class SupportSearch:
     def _beyond_the_budget(self) -> Asks:
         """Ask for the next gradient although the budget does not cover it: a larger budget continues the run here."""
         self.at.discard_gradient()
+        self.at.recalling = False  # something must be asked for
         yield from self.descent.descend(ignore_budget=True)
 
     @property
