@@ -189,7 +189,7 @@ class GlobalSearchSettings:
     narrowing: float = 0.85  # factor of the width after a call without improvement
     least_width: float = 0.02
     basin: float = 0.6  # lengths around a bottom within which values are left out of later models
-    additive_weight: float = 4.0  # of the process, where it is a sum over the coordinates: it learns each on its own
+    trusted_weight: float = 4.0  # of the process, where it is smooth or a sum over the coordinates (not on Ackley's)
     first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
     near_radii: tuple[float, float] = (0.01, 0.08)  # the same for descents from the best point, drawn by chance
     last_radius: float = 1e-3  # where it ends

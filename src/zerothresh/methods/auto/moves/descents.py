@@ -29,7 +29,7 @@ class Descents:
         self.values = {"process": 0.0, "near": np.inf, "far": 0.0}  # that each kind has had
         self.kind = "process"
         self.near_made = False
-        self.additive = False  # whether the last process was a sum over the coordinates
+        self.kernel = ""  # of the last process
 
     @property
     def all_kinds_made(self) -> bool:
@@ -43,7 +43,7 @@ class Descents:
         before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
         if kind == "process":
             process = yield from descend_by_process(search, everywhere=first)
-            self.additive = process.form[1] == "sum"
+            self.kernel = process.form[1]
         elif kind == "far":
             outside = search.outside_basins()
             known = first and outside.size > 0
@@ -58,11 +58,14 @@ class Descents:
         if kind == "far" and first:
             self.values["near"] = self.values["far"]  # as if it had begun together with the others
         better = search.y.min() < before - SET.gain * fall
+        if kind == "process" and first and self.kernel == "gauss":
+            return  # F is smooth: if this was a wrong basin, another process leaves it with the fewest calls
         if better and kind == "far":
             self.kind = "near"
         elif first or not better:
             self.kind = min(KINDS, key=self._turn)
 
     def _turn(self, kind: str) -> float:
-        """Return the values that a kind has had, weighted: a sum over the coordinates is learnt best by the process."""
-        return self.values[kind] / (SET.additive_weight if self.additive and kind == "process" else 1.0)
+        """Return the values that a kind has had, weighted: what is smooth, or a sum, is learnt best by the process."""
+        trusted = kind == "process" and self.kernel in ("gauss", "sum")
+        return self.values[kind] / (SET.trusted_weight if trusted else 1.0)
