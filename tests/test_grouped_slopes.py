@@ -163,6 +163,16 @@ def test_with_noise_the_point_is_better_than_the_start(noise):
         assert float(fun(result.x[None])[0]) < 0.7 * f0
 
 
+def test_where_noise_hides_everything_the_lowest_value_seen_is_not_the_result():
+    for seed in range(3):
+        fun, x = least_squares(seed)
+        f0, rng = start(fun, x.size), np.random.default_rng(seed)
+        result = solve(
+            lambda X, f0=f0, rng=rng, fun=fun: fun(X) + 0.3 * f0 * rng.standard_normal(len(X)), x.size, 5, 300
+        )
+        assert float(fun(result.x[None])[0]) <= f0
+
+
 def test_a_large_dimension_falls_within_a_hundred_calls():
     d = 50_000
     g = np.random.default_rng(0).standard_normal(d)

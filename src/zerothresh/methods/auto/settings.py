@@ -270,10 +270,10 @@ class CoordinateRaceSettings:
     """How a race of coordinates gives up those that show no slope: gently, because a good one is easily lost."""
 
     first: int = 8  # components that each coordinate is asked on at first, or more if the calls allow
-    kept: float = 0.75  # of the coordinates after each stage; 0.85 with 1.08 finds a quarter more at 40 calls per
-    # coordinate, but leaves 7 % more of F at 60 and at 5 calls per coordinate (logistic, 8 draws)
-    growth: float = 1.15  # factor of the components from stage to stage
-    cost: float = 2.0  # all stages over the first one: 1 + 0.15 (0.75 + 1.15 0.75^2 + ...), and rounding up
+    kept: float = 0.85  # of the coordinates after each stage: 0.75 leaves 1 to 3 % more of F (logistic, 8 draws)
+    growth: float = 1.15  # factor of the components from stage to stage: 1.08 leaves 2 to 7 % more of F
+    cost: float = 2.0  # what the stages are planned to cost over the first; they may cost twice that: 3.5 is worse
+    kept_back: float = 2.0  # times the cost of the finalists, calls that a race leaves for them and what follows
     round: int = 4096  # calls of one round at most, or one component on all coordinates
     finalists: float = 2.0  # times k: 4 is as good
     final_share: float = 0.5  # of the calls of a race that the finalists may cost

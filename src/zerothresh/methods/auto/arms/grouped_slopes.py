@@ -130,6 +130,8 @@ class _Pursuit:
         self.at = SampledPoint(self.at.theta, values)
         if self.sample.whole:
             self.best = self.at
+            if self.context.fun is None and self.at.theta is self.context.theta:
+                self.context.move(self.at.theta, self.at.mean)  # or the lowest random value seen would be the result
 
     # Searching.
 

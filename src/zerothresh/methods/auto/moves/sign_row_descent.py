@@ -148,6 +148,8 @@ class SignRowDescent:
         if (len(trials) + 2) * repeats * context.n > context.left:
             return False
         means = yield from self._means([self.theta, *trials], repeats)
+        if context.fun is None and self.theta is context.theta:
+            context.move(self.theta, float(means[0]))  # or the lowest random value seen would be the result
         best = int(np.argmin(means[1:]))
         here, there, seen = 0.0, 0.0, 0  # the lowest of several is biased, so both points are asked again
         while True:
