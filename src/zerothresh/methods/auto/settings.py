@@ -249,8 +249,6 @@ class GroupedSlopesSettings:
     significance: float = 3.0  # standard errors by which a point must be better on a sample of the components
     judges: int = 5  # the standard error of fewer components says too little
     judge_share: float = 0.5  # of the calls left that one judgement may cost
-    least_steps: int = 8  # coordinates that a budget should be able to find, or this is not for it
-    short_length: float = 0.01  # natural length over the start's largest value: below it there may be jumps (AUC: 0.005)
     first_groups: int = 4  # groups whose slopes on the first sample tell how many components a slope takes
     chance: float = 2.0  # standard deviations of a mean square that chance may add
     group_signal: float = 4.0  # of the variance of a group's mean slope that its square must be to be worth a search
@@ -665,7 +663,7 @@ class LongStepsSettings:
 
     judged_searches: int = 4  # bisections of all coordinates, in which F should have fallen
     least_steps: int = 8  # coordinates that a budget should be able to find, or this is not for it
-    short_length: float = 0.01  # natural length over the start's largest value: below it there may be jumps (AUC: 0.005)
+    short_length: float = 0.01  # natural length over the start's largest value: there may be jumps below (AUC: 0.005)
     first_groups: int = 4  # into which the coordinates are split first, for each target
     patience: int = 3  # bisections without a fall after which no more coordinates are added for now
     group_room: float = 0.25  # of the room that is left may be filled by a group at once
