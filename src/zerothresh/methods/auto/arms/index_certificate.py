@@ -37,34 +37,37 @@ def certify(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
 
 
 def best_of_model(fit: ScoreFit) -> bool:
-    """Whether theta is proven to be the best point of the quadratic model, up to a small share of the fall."""
-    context, data, theta = fit.context, fit.data, fit.theta
-    fall = float(data.f0.mean() - fit.values.mean())
-    gap = INDEX.certificate_gap * max(fall, 0.0)
-    if float(fit.values.mean()) <= data.lower_bound() + gap:
+    """Whether theta is proven to be the best point of the quadratic model of all coordinates, up to a small gap."""
+    data, fall = fit.data, float(fit.data.f0.mean() - fit.values.mean())
+    if float(fit.values.mean()) <= data.lower_bound() + INDEX.certificate_gap * max(fall, 0.0):
         return True  # every component is at its minimum
-    C = data.C
-    if C.size < context.free().size or C.size > INDEX.certificate_coordinates or np.delete(theta, C).any():
+    return data.C.size == fit.context.free().size and best_of_modelled(fit)
+
+
+def best_of_modelled(fit: ScoreFit) -> bool:
+    """Whether theta is proven to be the best point of the quadratic model among the modelled coordinates."""
+    context, data, C = fit.context, fit.data, fit.data.C
+    if C.size > INDEX.certificate_coordinates or np.delete(fit.theta, C).any():
         return False
     g, A = data.derivatives(data.slope, data.kappa, context.theta0, fit.natural, quadratic=True)
-    b = A @ context.theta0[C] - g
-    x = theta[C]
-    value = 0.5 * float(x @ A @ x) - float(b @ x)
+    b, x = A @ context.theta0[C] - g, fit.theta[C]
+    value, fall = 0.5 * float(x @ A @ x) - float(b @ x), float(data.f0.mean() - fit.values.mean())
     forced = np.flatnonzero(np.isin(C, context.constraint.include))
     nodes = min(INDEX.certificate_nodes, int(INDEX.certificate_work / C.size**2))
-    return is_best_subset(A, b, context.k, value, gap, nodes, forced)
+    return is_best_subset(A, b, context.k, value, INDEX.certificate_gap * max(fall, 0.0), nodes, forced)
 
 
 def at_common_minimum(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
     """Whether all components have one minimum, as squared residuals do, and all of them reach it at theta."""
     context, data = fit.context, fit.data
-    if not fit.quadratic or fit.diagnosis.random or data.lam or context.left < context.n:
+    if not fit.quadratic or fit.diagnosis.random or data.lam or context.left < 2 * context.n:
         return False
-    minimum = common_minimum(data.f0, data.kappa, fit.diagnosis.noise)
-    if minimum is None:
+    shared = common_minimum(data.f0, data.kappa, fit.diagnosis.noise)
+    if shared is None:
         return False
+    minimum, error = shared
+    yield from context.starts(context.everything)
     yield from fit.complete_values(context.n)
-    fit.accept(fit.theta, fit.values) if fit.improves() else None
+    fit.accept(fit.theta, fit.values)
     mean, fall = float(fit.values.mean()), float(data.f0.mean()) - minimum
-    error = INDEX.noise_deviations * fit.diagnosis.noise
     return fit.theta is context.theta and mean - minimum <= INDEX.certificate_gap * fall + error

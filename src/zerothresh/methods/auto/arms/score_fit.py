@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array
+from zerothresh.methods.auto.arms.curve_samples import samples_along
 from zerothresh.methods.auto.arms.row_learning import RowLearner
+from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.models.curves import Curves, Splines
 from zerothresh.methods.auto.models.index_minimiser import ModelledMean, sparse_minimiser
 from zerothresh.methods.auto.models.index_rows import norms
 from zerothresh.methods.auto.settings import CURVES, INDEX, ROWS, TINY
 from zerothresh.methods.program.context import Asks
-from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.requests import Probes
 
 
 class ScoreFit:
@@ -27,13 +26,18 @@ class ScoreFit:
     """
 
     def __init__(self, learner: RowLearner) -> None:
-        self.learner, self.context, self.diagnosis = learner, learner.context, learner.diagnosis
+        self.learner, self.context = learner, learner.context
         self.data, self.order = learner.data, learner.order
         self.theta = self.context.theta0
         self.values = np.empty(0)  # f_i at theta, of the first components
         self.quadratic = True  # whether all l_i have been quadratic so far
         self.confirmed = False  # whether values that were not used for the fit have shown that
         self.curves = Curves(0)
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What the first calls found, and what the learner has corrected."""
+        return self.learner.diagnosis
 
     @property
     def natural(self) -> float:
@@ -52,10 +56,31 @@ class ScoreFit:
         yield from self._fit_curves(k)
 
     def accept(self, theta: Array, values: Array) -> None:
-        """Move to theta; it becomes the iterate of the run only if the values of all components are known."""
+        """Move to theta; it becomes the iterate of the run if all values are known and none better is."""
         self.theta, self.values = theta, values
-        if values.size == self.context.n:
+        if values.size == self.context.n and self._improves():
             self.context.move(theta, float(values.mean()))
+
+    def _improves(self) -> bool:
+        """Whether theta, with all values known, is at least as good as the iterate of the run.
+
+        If F is not known there, the model predicts it.
+        """
+        context, mean = self.context, float(self.values.mean())
+        if context.theta is self.theta:
+            return True
+        if context.fun is not None:
+            return mean < context.fun
+        if context.theta is context.theta0:
+            return mean < float(self.data.f0.mean())
+        return mean <= self._predicted_mean(context.theta)
+
+    def _predicted_mean(self, theta: Array) -> float:
+        """Return the mean of the modelled components at theta."""
+        data = self.data
+        if self.quadratic or not len(self.curves):
+            return float(data.quadratic_values(theta).mean())
+        return float(self._splines().at(data.scores(theta))[0].mean() + data.l2_change(theta))
 
     def complete_values(self, m: int) -> Asks:
         """Ask for the values at theta that are missing among the first m components."""
@@ -89,18 +114,23 @@ class ScoreFit:
         data, noise = self.data, self.diagnosis.noise
         z = data.scores(theta)
         row_noise = noise / self.diagnosis.mu * float(np.linalg.norm((theta - self.context.theta0)[data.C]))
-        along = norms(data.V) * self.diagnosis.curvature_step(self.context.d)
-        curvature_noise = 2 * noise * np.square(z / along)
+        step = self.diagnosis.curvature_step(self.context.d)  # of the second differences, which need the slope as well
+        curvature_noise = 2 * noise * (1 + step / self.diagnosis.mu) * np.square(z / (norms(data.V) * step))
         slope = data.slope + data.kappa * z
         return np.asarray(np.sqrt(square_sum(noise, slope * row_noise, curvature_noise)))
 
     def agrees(self, theta: Array, values: Array, tolerance: float) -> bool:
         """Whether values of the first components at theta are those that quadratic components have there.
 
-        Every component must agree, up to a share of the typical change and to noise.
+        Every component must agree, up to a share of the typical change and to noise. If values are random, the noise
+        of slopes and curvatures is only roughly known, and the mean must agree.
         """
         m = values.size
         predicted = self.data.quadratic_values(theta)[:m]
+        if self.diagnosis.random:
+            fall = abs(float(np.mean(self.data.f0[:m] - predicted)))
+            noise = float(np.linalg.norm(self.prediction_noise(theta)[:m])) / m
+            return abs(float(np.mean(values - predicted))) <= tolerance * fall + INDEX.noise_deviations * noise
         typical = float(np.sqrt(np.mean(np.square(predicted - self.data.f0[:m]))))
         allowed = tolerance * typical + INDEX.noise_deviations * self.prediction_noise(theta)[:m]
         return bool((np.abs(values - predicted) <= allowed).all())
@@ -112,11 +142,15 @@ class ScoreFit:
         """
         context, m = self.context, len(self.data)
         final = m == context.n
+        if self.values.size == context.n and np.allclose(trial, self.theta, rtol=CURVES.same_point, atol=0.0):
+            return
         self.theta, self.values = trial, np.empty(0)
         if self.confirmed and not final:
             return
         fall = float(self.data.f0.mean() - self.data.quadratic_values(trial).mean())
         if not fall > 0 or context.left < m:
+            # If nothing is gained elsewhere than at the start, some curvatures are negative.
+            self.quadratic = bool(fall > 0) or np.array_equal(trial, context.theta0)
             self.theta, self.values = context.theta0, self.data.f0
             return
         yield from self.complete_values(min(m, ROWS.checked))
@@ -124,14 +158,15 @@ class ScoreFit:
         if not self.quadratic or not final:
             self.confirmed = self.quadratic
             return
-        before = context.theta, context.fun
-        context.move(trial)
+        ahead, start = context.theta is context.theta0, float(self.data.f0.mean())
+        if ahead:
+            context.move(trial, fall=fall)
         yield from self.complete_values(m)
         self.quadratic = self.confirmed = self.agrees(trial, self.values, INDEX.quadratic_tolerance)
-        if float(self.values.mean()) < float(self.data.f0.mean()):
-            self.accept(trial, self.values)
+        if ahead and not float(self.values.mean()) < start:
+            context.move(context.theta0, start)
         else:
-            context.move(*before)
+            self.accept(trial, self.values)
 
     # Components that are not quadratic: each l_i is a curve through the values seen so far.
 
@@ -142,7 +177,7 @@ class ScoreFit:
         yield from self._sample_curves()
         everything = m == context.n
         if everything:
-            self.accept(self.theta, self.values) if self.improves() else None
+            self.accept(self.theta, self.values)
         final = everything and data.C.size == context.free().size
         share = CURVES.negligible if final else CURVES.negligible_dropped if everything else CURVES.negligible_part
         noise_margin = CURVES.margin_deviations * self.diagnosis.noise / math.sqrt(m)
@@ -159,9 +194,10 @@ class ScoreFit:
             if context.left < m:
                 return
             if not mean - predicted > share * max(start - predicted, 0.0) + noise_margin:
-                if not final or searched_again or radius >= first_radius:
+                if not final or searched_again:
                     return
                 radius, searched_again = first_radius, True  # the whole model, once more before the search ends
+                yield from self._sample_far()
                 continue
             trial_values = (yield from context.values([trial], self.order[:m]))[0]
             self._add_to_curves(trial, trial_values)
@@ -175,13 +211,6 @@ class ScoreFit:
                 self.accept(trial, trial_values)
                 if decrease < share * (start - mean + decrease) + noise_margin:
                     return
-
-    def improves(self) -> bool:
-        """Whether theta, with all values known, is better than the iterate of the run as far as that is known."""
-        fun = self.context.fun
-        if fun is None:
-            return self.theta is self.context.theta or float(self.values.mean()) < float(self.data.f0.mean())
-        return float(self.values.mean()) < fun
 
     def _splines(self) -> Splines:
         """Return the curves around theta."""
@@ -198,26 +227,25 @@ class ScoreFit:
         """Add the values of all components at theta as one sample of each curve."""
         self.curves.add(self.data.scores(theta), values - self.data.l2_change(theta))
 
-    def _sample_curves(self) -> Generator[Probes, Answers, None]:
+    def _sample_curves(self) -> Asks:
         """Give components without a curve their first samples: the start, four points along the row, and theta."""
         context, data, known, m = self.context, self.data, len(self.curves), len(self.data)
         if known == m:
             return
-        V, components = data.V[known:], self.order[known:m]
         curves = Curves(m - known)
-        curves.add(np.zeros(m - known), data.f0[known:])
-        unit_rows, length = V / norms(V)[:, None], self._curvature_length()
         if context.left > (len(CURVES.samples) + 1) * m:
-            moves = np.concatenate([unit_rows * (share * length) for share in CURVES.samples])
-            points = context.inside(context.theta0 + data.full(moves))
-            values = yield from context.each(points, np.tile(components, len(CURVES.samples)))
-            z = np.einsum("rc,rc->r", (points - context.theta0)[:, data.C], np.tile(V, (len(CURVES.samples), 1)))
-            samples = (values - data.l2_change(points)).reshape(len(CURVES.samples), -1)
-            for places, sample in zip(z.reshape(samples.shape), samples, strict=True):
-                curves.add(places, sample)
+            curves = yield from samples_along(self.learner, known, CURVES.samples, self._curvature_length())
+        curves.add(np.zeros(m - known), data.f0[known:])
         if self.theta is not context.theta0:
             curves.add(data.scores(self.theta)[known:], self.values[known:m] - float(data.l2_change(self.theta)))
         self.curves.extend(curves)
+
+    def _sample_far(self) -> Asks:
+        """Sample the curves far from the start, where other supports may lead."""
+        if self.context.left > (len(CURVES.far_samples) + 1) * len(self.data):
+            far = yield from samples_along(self.learner, 0, CURVES.far_samples, self._curvature_length())
+            for place, sample in zip(far.z.T, far.l.T, strict=True):
+                self.curves.add(place, sample)
 
 
 def square_sum(*parts: float | Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -35,7 +36,7 @@ class SingleIndex:
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of all rows and of the fit, after which the model has to be right."""
         differences = context.free().size * (1 + diagnosis.central)
-        return context.n * (differences + ROWS.fit_values)
+        return math.ceil(ROWS.reserve * context.n * (differences + ROWS.fit_values))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         model = SingleIndexModel(context, diagnosis)

@@ -16,7 +16,7 @@ from collections.abc import Generator
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.arms.index_certificate import at_common_minimum, certify
+from zerothresh.methods.auto.arms.index_certificate import at_common_minimum, best_of_modelled, certify
 from zerothresh.methods.auto.arms.row_learning import RowLearner
 from zerothresh.methods.auto.arms.score_fit import ScoreFit
 from zerothresh.methods.auto.diagnosis import Diagnosis
@@ -150,7 +150,7 @@ class SingleIndexModel:
         if best:
             state.theta, state.values = points[best], np.empty(0)
         if significantly_lower(values[best], start_values, n) and values[best].mean() <= values[-1].mean():
-            context.move(state.theta)
+            context.move(state.theta, fall=float(np.mean(start_values - values[best])))
         if state.values.size == m:
             state.values = np.concatenate([state.values, values[best]])
         self.generalised = bool(np.std(values[best]) < INDEX.generalised * np.std(start_values))
@@ -190,7 +190,7 @@ class SingleIndexModel:
     def _reconsider_dropped(self) -> Asks:
         """Learn dropped coordinates and fit again: first those that could be in the support, and then all others.
 
-        The others cost at most as many calls as the run has needed so far.
+        The others cost at most as many calls as the run has needed so far, unless a certificate depends on them.
         """
         context, data, state = self.context, self.data, self.state
         for _ in range(INDEX.rechecks):
@@ -205,7 +205,9 @@ class SingleIndexModel:
             if not chosen.size:
                 chosen = dropped
             cost = (context.n - data.known_by(chosen)).sum()
-            room = min(context.left - INDEX.recheck_reserve * context.n, context.used)
+            room = context.left - INDEX.recheck_reserve * context.n
+            if not (state.confirmed and best_of_modelled(state)):  # else all coordinates are worth a certificate
+                room = min(room, context.used)
             if cost > room or data.C.size + chosen.size > INDEX.max_coordinates:
                 return
             yield from self.learner.learn_columns(np.sort(chosen))

@@ -5,12 +5,11 @@ The single-index model (`zerothresh.methods.auto.models.index_rows`) uses one cu
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array
+from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.settings import CURVES
 from zerothresh.sampling.jit import kernel
 
@@ -43,25 +42,25 @@ class Curves:
         self.l = np.concatenate([_padded(self.l, width), _padded(more.l, width)])
 
     def centre(self, z: Array, spacing: Array) -> Splines:
-        """Return splines through the samples nearest to z.
+        """Return splines through the samples nearest to z, and the outermost ones: none has to extrapolate far.
 
         Arguments
         ---------
         z: array of shape (m,), the place around which each curve is needed.
         spacing: array of shape (m,), the smallest distance between two samples that are used.
         """
-        order = np.argsort(np.abs(self.z - z[:, None]), axis=1, kind="stable")
+        distance = np.abs(self.z - z[:, None])
+        outermost = (self.z == self.z.min(axis=1, keepdims=True)) | (self.z == self.z.max(axis=1, keepdims=True))
+        order = np.argsort(np.where(outermost, -1.0, distance), axis=1, kind="stable")
         near, values = np.take_along_axis(self.z, order, 1), np.take_along_axis(self.l, order, 1)
         keep = np.zeros(near.shape, bool)
-        for j in range(near.shape[1]):  # nearest first; a sample too close to one already used adds nothing
+        for j in range(near.shape[1]):  # a sample too close to one already used adds nothing
             gap = np.where(keep[:, :j], np.abs(near[:, :j] - near[:, j : j + 1]), np.inf)
             min_gap = np.maximum(spacing, CURVES.relative_spacing * np.abs(near[:, j] - z))
             keep[:, j] = (gap.min(axis=1, initial=np.inf) > min_gap) & (keep[:, :j].sum(axis=1) < CURVES.max_nodes)
-        count = int(keep.sum(axis=1).min())
-        rank = np.argsort(~keep, axis=1, kind="stable")[:, : max(count, 1)]
-        Z, L = np.take_along_axis(near, rank, 1), np.take_along_axis(values, rank, 1)
-        order = np.argsort(Z, axis=1, kind="stable")
-        return Splines(np.take_along_axis(Z, order, 1), np.take_along_axis(L, order, 1))
+        counts = keep.sum(axis=1)
+        order = np.argsort(np.where(keep, near, np.inf), axis=1, kind="stable")[:, : max(int(counts.max()), 1)]
+        return Splines(np.take_along_axis(near, order, 1), np.take_along_axis(values, order, 1), counts)
 
 
 def _padded(a: Array, width: int) -> Array:
@@ -76,28 +75,14 @@ class Splines:
     ---------
     z: array of shape (m, nodes), sorted along each row.
     l: array of shape (m, nodes), the values at the nodes.
+    counts: int64 array (m,), how many nodes of each row are used, the first ones. Default: all.
     """
 
-    def __init__(self, z: Array, l: Array) -> None:
+    def __init__(self, z: Array, l: Array, counts: Indices | None = None) -> None:
         self.z, self.l = z, l
-        m, q = z.shape
-        self.curvature: Array = np.zeros((m, q))  # second derivatives at the nodes
-        if q < 3:
-            return
-        h = np.diff(z, axis=1)
-        slope = np.diff(l, axis=1) / h
-        T = np.zeros((m, q, q))
-        right = np.zeros((m, q))
-        inner = np.arange(1, q - 1)
-        T[:, inner, inner - 1], T[:, inner, inner] = h[:, :-1], 2 * (h[:, :-1] + h[:, 1:])
-        T[:, inner, inner + 1] = h[:, 1:]
-        right[:, inner] = 6 * np.diff(slope, axis=1)
-        T[:, 0, 0], T[:, 0, 1], T[:, -1, -1], T[:, -1, -2] = 1, -1, 1, -1  # parabolic ends: exact for quadratics
-        scale = h.mean(axis=1)[:, None]
-        T[:, inner] /= scale[:, :, None]
-        right[:, inner] /= scale
-        with suppress(np.linalg.LinAlgError):  # if nodes coincide, the curve stays piecewise linear
-            self.curvature = np.asarray(np.linalg.solve(T, right[:, :, None])[:, :, 0], dtype=np.float64)
+        self.counts = np.full(len(z), z.shape[1]) if counts is None else counts
+        self.curvature: Array = np.zeros(z.shape)  # second derivatives at the nodes
+        _fit(self.z, self.l, self.counts, self.curvature)
 
     def at(self, z: Array) -> tuple[Array, Array, Array]:
         """Evaluate each curve at one place.
@@ -111,15 +96,49 @@ class Splines:
         three arrays of shape (m,): values, first derivatives and second derivatives.
         """
         out = np.empty((3, len(self.z)))
-        _evaluate(self.z, self.l, self.curvature, np.asarray(z, dtype=np.float64), out)
+        _evaluate(self.z, self.l, self.counts, self.curvature, np.asarray(z, dtype=np.float64), out)
         return out[0], out[1], out[2]
 
 
 @kernel
-def _evaluate(nodes: Any, values: Any, curvatures: Any, z: Any, out: Any) -> None:
-    """Write value, first and second derivative of each spline at z into the rows of ``out``."""
-    m, q = nodes.shape
+def _fit(nodes: Any, values: Any, counts: Any, out: Any) -> None:
+    """Write the second derivatives at the nodes into ``out``, by elimination in the tridiagonal system of the spline.
+
+    At its ends a spline is a parabola, so that quadratics are exact. If nodes coincide, it stays piecewise linear.
+    """
+    m, width = nodes.shape
+    diagonal, right = np.empty(width), np.empty(width)
     for i in range(m):
+        q = counts[i]
+        apart = q >= 3
+        for j in range(q - 1):
+            apart = apart and nodes[i, j + 1] > nodes[i, j]
+        if not apart:
+            continue
+        diagonal[0], right[0], above = 1.0, 0.0, -1.0  # curvature 0 - curvature 1 = 0
+        for j in range(1, q - 1):
+            left, gap = nodes[i, j] - nodes[i, j - 1], nodes[i, j + 1] - nodes[i, j]
+            scale = left + gap
+            slopes = (values[i, j + 1] - values[i, j]) / gap - (values[i, j] - values[i, j - 1]) / left
+            factor = left / scale / diagonal[j - 1]
+            diagonal[j] = 2.0 - factor * above
+            right[j] = 6.0 * slopes / scale - factor * right[j - 1]
+            above = gap / scale
+        factor = -1.0 / diagonal[q - 2]
+        out[i, q - 1] = -factor * right[q - 2] / (1.0 - factor * above)
+        for j in range(q - 2, 0, -1):
+            gap = nodes[i, j + 1] - nodes[i, j]
+            above = gap / (gap + nodes[i, j] - nodes[i, j - 1])
+            out[i, j] = (right[j] - above * out[i, j + 1]) / diagonal[j]
+        out[i, 0] = out[i, 1]
+
+
+@kernel
+def _evaluate(nodes: Any, values: Any, counts: Any, curvatures: Any, z: Any, out: Any) -> None:
+    """Write value, first and second derivative of each spline at z into the rows of ``out``."""
+    m = len(nodes)
+    for i in range(m):
+        q = counts[i]
         if q == 1:
             out[0, i], out[1, i], out[2, i] = values[i, 0], 0.0, 0.0
             continue

@@ -201,6 +201,7 @@ class ModelledMean:
         for half in halves[:restarts]:
             start = self.constraint.project(np.where(half, theta, 0.0))
             other = self.descend(self.exchange(start, math.inf, begun)[0], begun)
+            other = self.exchange_all(*other, begun)
             if other[1] < value and self.trusted(other[0]):
                 theta, value = other
         return theta, value

@@ -152,19 +152,31 @@ def norms(V: Array) -> Array:
     return np.asarray(np.maximum(np.linalg.norm(V, axis=1), TINY))
 
 
-def common_minimum(f0: Array, kappa: Array, noise: float) -> float | None:
-    """Return the minimum that all l_i share if they are squares: with l_i' = 1, 1 / l_i'' = 2 (l_i - minimum).
+def strong_rows(gradients: Array) -> Indices:
+    """Return which gradients are not those of components stationary at the start, the largest first."""
+    lengths = norms(gradients)
+    order = np.argsort(-lengths, kind="stable")
+    return np.asarray(order[lengths[order] > ROWS.weak * lengths.max()], np.int64)
 
-    None if they are not, so that their curvatures have to be measured one by one.
+
+def common_minimum(f0: Array, kappa: Array, noise: float) -> tuple[float, float] | None:
+    """Return the minimum that all l_i share if they are squares, and its error.
+
+    With l_i' = 1, a square has 1 / l_i'' = 2 (l_i - minimum). None if the minima differ, so that curvatures have to be
+    measured one by one.
+
+    >>> values = np.array([3.0, 4.0, 6.0])
+    >>> minimum, _ = common_minimum(values, 0.5 / (values - 2.0), 1e-15)
+    >>> round(minimum, 12)
+    2.0
     """
     if f0.size < ROWS.same_minimum_rows or (kappa <= 0).any() or not np.isfinite(kappa).all():
         return None
     minima = f0 - 0.5 / kappa
-    minimum = float(np.median(minima))
-    spread = float(np.ptp(f0))
-    if np.abs(minima - minimum).max() > ROWS.same_minimum * spread or spread <= INDEX.noise_deviations * noise:
-        return None
-    return minimum
+    minimum, spread = float(np.median(minima)), float(np.ptp(f0))
+    error = float(np.sort(np.abs(minima - minimum))[: ROWS.same_minimum_rows].max()) + INDEX.noise_deviations * noise
+    agreeing = np.abs(minima - minimum) <= ROWS.same_minimum * spread
+    return (minimum, error) if agreeing.all() and error <= ROWS.same_minimum * spread else None
 
 
 def balanced_move(row: Array, theta: Array, w: Array, inward: Array) -> Array:
