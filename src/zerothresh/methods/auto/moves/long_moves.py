@@ -205,7 +205,7 @@ class LongMoves:
         point[support] += self.spread * range_ * self.context.rng.normal(support.size)
         point = self.context.inside(point)
         change = yield from self._try(point)
-        self.spread *= LONG_STEPS.grow if change < 0 else LONG_STEPS.grow**-0.25
+        self.spread *= LONG_STEPS.grow if change < 0 else LONG_STEPS.calm
         self.spread = max(self.spread, LONG_STEPS.shortest)
         return max(0.0, -change)
 
