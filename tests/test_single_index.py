@@ -33,9 +33,7 @@ def ridge(seed, n=N, d=D, k=K):
 def logistic(seed, n=N, d=D, k=K):
     rng, X, truth, z = linear_model(seed, n, d, k)
     y = np.where(rng.random(n) < 1 / (1 + np.exp(-2 * z)), 1.0, -1.0)
-    return truth, lambda P, I: (
-        np.logaddexp(0, -y[I] * np.einsum("bd,bd->b", P, X[I])) + 0.005 * (P**2).sum(axis=1)
-    )
+    return truth, lambda P, I: np.logaddexp(0, -y[I] * np.einsum("bd,bd->b", P, X[I])) + 0.005 * (P**2).sum(axis=1)
 
 
 def solve(f, d, k, n, budget, method="index", **options):
@@ -62,7 +60,7 @@ def test_squares_of_few_coordinates_are_solved_and_certified_with_hardly_more_ca
     _, f = ridge(0, 10, 5, 3)
     result, _ = solve(lambda P, I: f(P, I) + offset, 5, 3, 10, 5_000)
     assert said(result, "its support is proven")
-    assert result.nfev <= 110
+    assert result.nfev <= 120
     best = min(
         (float(f(np.repeat(x[None], 10, 0), np.arange(10)).mean()) for x in exact_minimisers(f, 10, 5, 3)),
     )
@@ -110,7 +108,12 @@ def test_a_nonlinear_mixture_at_its_bounds_is_solved_and_not_certified():
     truth[[3, 17, 29]] = 0.8, 0.5, 0.3
     y = np.exp(-truth @ spectra)
     result, _ = solve(
-        lambda P, I: (np.exp(-np.einsum("bd,db->b", P, spectra[:, I])) - y[I]) ** 2, 40, 3, 200, 25_000, bounds=(0, None)
+        lambda P, I: (np.exp(-np.einsum("bd,db->b", P, spectra[:, I])) - y[I]) ** 2,
+        40,
+        3,
+        200,
+        25_000,
+        bounds=(0, None),
     )
     assert result.support.tolist() == [3, 17, 29]
     assert not said(result, "proven")
@@ -235,7 +238,7 @@ def test_a_balanced_move_leaves_the_score_and_goes_inwards():
 @pytest.mark.parametrize("offset", [0.0, -5.0, 1e3])
 def test_a_common_minimum_is_found_whatever_the_offset(offset):
     values = np.array([0.5, 2.0, 3.5, 7.0])
-    minimum, error = common_minimum(values + offset, 0.5 / values, 1e-12)
+    minimum, error = common_minimum(values + offset, np.ones(4), 0.5 / values, 1e-12)
     assert minimum == pytest.approx(offset, abs=1e-9)
     assert error < 1e-9
-    assert common_minimum(values + offset, np.ones(4), 1e-12) is None
+    assert common_minimum(values + offset, np.ones(4), np.ones(4), 1e-12) is None

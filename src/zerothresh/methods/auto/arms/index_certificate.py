@@ -8,7 +8,6 @@ import numpy as np
 
 from zerothresh.methods.auto.arms.score_fit import ScoreFit
 from zerothresh.methods.auto.models.branch_and_bound import is_best_subset
-from zerothresh.methods.auto.models.index_rows import common_minimum
 from zerothresh.methods.auto.settings import INDEX, TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -62,10 +61,9 @@ def at_common_minimum(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
     context, data = fit.context, fit.data
     if not fit.quadratic or fit.diagnosis.random or data.lam or context.left < 2 * context.n:
         return False
-    shared = common_minimum(data.f0, data.kappa, fit.diagnosis.noise)
-    if shared is None:
+    if fit.learner.shared_minimum is None:
         return False
-    minimum, error = shared
+    minimum, error = fit.learner.shared_minimum
     yield from context.starts(context.everything)
     yield from fit.complete_values(context.n)
     fit.accept(fit.theta, fit.values)

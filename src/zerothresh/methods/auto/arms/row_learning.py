@@ -31,6 +31,7 @@ class RowLearner:
         self.context, self.diagnosis, self.order = context, diagnosis, order
         self.data = IndexRows(context.theta0, context.free())
         self.several_scores = False  # whether the components turned out to have another form
+        self.shared_minimum: tuple[float, float] | None = None  # of all l_i, and its error, if they are squares
         self._norms = np.empty(0)  # of the gradients at the start, without the l2 term
         self._often_weak = False  # whether many components are stationary at the start
         self._elsewhere = list[tuple[Indices, Array, Array]]()  # positions learnt at another point, it, values there
@@ -155,10 +156,11 @@ class RowLearner:
     def _start_curvatures(self, rows: Array, components: Indices, base: Array) -> Generator[Probes, Answers, Array]:
         """Return l_i'' at the start, where l_i' = 1, from a common minimum or from one value along each row."""
         data = self.data
-        shared = None if self.diagnosis.random else common_minimum(data.f0, data.kappa, self.diagnosis.noise)
-        if shared is None:
+        if self.shared_minimum is None and 0 < len(data) <= ROWS.first and not self.diagnosis.random:
+            self.shared_minimum = common_minimum(data.f0, data.slope, data.kappa, self.diagnosis.noise)
+        if self.shared_minimum is None:
             return (yield from self._measured_curvatures(rows, components, base, data.theta0))
-        minimum, error = shared
+        minimum, error = self.shared_minimum
         clear = base - minimum > error / ROWS.same_minimum
         kappa = 0.5 / np.where(clear, base - minimum, 1.0)
         rest = self._measured_curvatures(rows[~clear], components[~clear], base[~clear], data.theta0)

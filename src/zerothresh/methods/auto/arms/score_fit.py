@@ -32,6 +32,7 @@ class ScoreFit:
         self.values = np.empty(0)  # f_i at theta, of the first components
         self.quadratic = True  # whether all l_i have been quadratic so far
         self.confirmed = False  # whether values that were not used for the fit have shown that
+        self.last = False  # whether no coordinates that were dropped will be learnt any more
         self.curves = Curves(0)
 
     @property
@@ -178,7 +179,7 @@ class ScoreFit:
         everything = m == context.n
         if everything:
             self.accept(self.theta, self.values)
-        final = everything and data.C.size == context.free().size
+        final = everything and (self.last or data.C.size == context.free().size)
         share = CURVES.negligible if final else CURVES.negligible_dropped if everything else CURVES.negligible_part
         noise_margin = CURVES.margin_deviations * self.diagnosis.noise / math.sqrt(m)
         first_radius = CURVES.trust_radius * self._curvature_length()

@@ -100,6 +100,9 @@ class SingleIndexModel:
             self._drop_coordinates(m)
             m = n if self.generalised else min(n, math.ceil(self._growth() * m))
         yield from self._reconsider_dropped()
+        if data.C.size < context.free().size:
+            self.state.last = True
+            yield from self.state.fit(context.k)
         self.converged = True
         self.exact = yield from certify(self.state)
         return "The single-index model has converged" + (", and its support is proven." if self.exact else ".")

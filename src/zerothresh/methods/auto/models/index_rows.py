@@ -159,24 +159,23 @@ def strong_rows(gradients: Array) -> Indices:
     return np.asarray(order[lengths[order] > ROWS.weak * lengths.max()], np.int64)
 
 
-def common_minimum(f0: Array, kappa: Array, noise: float) -> tuple[float, float] | None:
+def common_minimum(f0: Array, slope: Array, kappa: Array, noise: float) -> tuple[float, float] | None:
     """Return the minimum that all l_i share if they are squares, and its error.
 
-    With l_i' = 1, a square has 1 / l_i'' = 2 (l_i - minimum). None if the minima differ, so that curvatures have to be
-    measured one by one.
+    A square has its minimum l_i'^2 / (2 l_i'') below its value. None if the minima differ, so that curvatures have to
+    be measured one by one.
 
     >>> values = np.array([3.0, 4.0, 6.0])
-    >>> minimum, _ = common_minimum(values, 0.5 / (values - 2.0), 1e-15)
+    >>> minimum, _ = common_minimum(values, np.ones(3), 0.5 / (values - 2.0), 1e-15)
     >>> round(minimum, 12)
     2.0
     """
     if f0.size < ROWS.same_minimum_rows or (kappa <= 0).any() or not np.isfinite(kappa).all():
         return None
-    minima = f0 - 0.5 / kappa
+    minima = f0 - 0.5 * slope**2 / kappa
     minimum, spread = float(np.median(minima)), float(np.ptp(f0))
-    error = float(np.sort(np.abs(minima - minimum))[: ROWS.same_minimum_rows].max()) + INDEX.noise_deviations * noise
-    agreeing = np.abs(minima - minimum) <= ROWS.same_minimum * spread
-    return (minimum, error) if agreeing.all() and error <= ROWS.same_minimum * spread else None
+    error = float(np.abs(minima - minimum).max()) + INDEX.noise_deviations * noise
+    return (minimum, error) if error <= ROWS.same_minimum * spread else None
 
 
 def balanced_move(row: Array, theta: Array, w: Array, inward: Array) -> Array:
