@@ -209,6 +209,13 @@ class RowLearner:
         kappa = yield from self._measured_curvatures(rows, components, values, point)
         return rows, kappa, 1.0 - kappa * (rows @ (point - context.theta0)[C])
 
+    def has_the_form(self, theta: Array) -> Generator[Probes, Answers, bool]:
+        """Test whether the model predicts slopes at another point; if not, the components have several scores."""
+        error = yield from self.prediction_error(theta)
+        self.context.remark(f"The single-index model predicts slopes with an error of {100 * error:.2g} %.")
+        self.several_scores = error > ROWS.prediction_error
+        return not self.several_scores
+
     def prediction_error(self, theta: Array) -> Generator[Probes, Answers, float]:
         """Measure how well the model predicts slopes along a random direction at theta: the test of its form."""
         context, data = self.context, self.data

@@ -54,6 +54,8 @@ class ScoreFit:
                 return
             self.context.remark("The components are not quadratic in their score.")
             self.theta, self.values = self.context.theta, np.empty(0)
+            if not (yield from self.learner.has_the_form(trial)):  # before curves are sampled for nothing
+                return
         yield from self._fit_curves(k)
 
     def accept(self, theta: Array, values: Array) -> None:

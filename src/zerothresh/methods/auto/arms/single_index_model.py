@@ -86,7 +86,9 @@ class SingleIndexModel:
             first = not self.state.values.size and self.state.theta is context.theta0
             self._limit_coordinates(INDEX.max_coordinates)
             yield from self.state.fit(self._sparsity(m))
-            if first and not self.state.confirmed and not (yield from self._has_the_form()):
+            if first and not self.state.confirmed and not self.learner.several_scores:
+                yield from self.learner.has_the_form(self.state.theta)
+            if self.learner.several_scores:
                 return "The components are not functions of one score."
             self.context.confirmed = True
             if m == n:
@@ -117,13 +119,6 @@ class SingleIndexModel:
     def _growth(self) -> float:
         """Return by how much the number of components grows: slowly if each costs many calls."""
         return 1 + min(1.0, max(INDEX.slowest_growth, INDEX.growth / self.data.C.size))
-
-    def _has_the_form(self) -> Generator[Probes, Answers, bool]:
-        """Test whether the model predicts slopes at another point."""
-        error = yield from self.learner.prediction_error(self.state.theta)
-        self.context.remark(f"The single-index model predicts slopes with an error of {100 * error:.2g} %.")
-        self.learner.several_scores = error > ROWS.prediction_error
-        return not self.learner.several_scores
 
     def _candidates(self, m: int) -> list[Array]:
         """Return the points that held-out components judge: theta, and a less sparse one if more may be non-zero."""
