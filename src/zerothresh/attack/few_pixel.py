@@ -204,7 +204,7 @@ class Losses:
 
     def note(self, values: Array) -> None:
         """Take in values that have been seen."""
-        lowest = float(values.min())
+        lowest = float(values.min(initial=np.inf))
         if lowest < self.floor:
             self.floor, self.hits = lowest, 0
         self.hits += int((values == self.floor).sum())
