@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from goal_problem import Draw, GoalProblem, family
 from objectives import Array, Auc, Indices
-from regressions import correlated
 from scipy.optimize import minimize
 
 
@@ -86,10 +85,16 @@ class WeightedLasso:
         return total / 5 / self.oracle
 
 
-@family("lasso-flat", start=1.0)
-@family("lasso-middle", start=0.0)
-def lasso(draw: Draw, start: float) -> GoalProblem:
-    """LassoBench with 300 features, all closed at first, or all with the middle penalty; 20 may get another one."""
+@family("lasso-flat", start=1.0, more=5)
+@family("lasso-middle", start=0.0, more=5)
+@family("lasso-flat-k60", start=1.0, more=45)
+@family("lasso-middle-k60", start=0.0, more=45)
+def lasso(draw: Draw, start: float, more: int) -> GoalProblem:
+    """LassoBench with 300 features, 15 of them active, all closed at first or all with the middle penalty.
+
+    At most 20 features may get another penalty, or 60: published values have no such limit, and a random search that
+    starts from the true features reaches 0.90 in 1,500 evaluations with 60, but only 1.01 in 4,500 with 20.
+    """
     d, active, seed = draw.whole(300, 250, 350), draw.whole(15, 10, 18), 42 if not draw.judge else draw.seed
     bench = WeightedLasso(d, d // 2, active, draw.real(10.0, 8.0, 12.0), seed)
 
@@ -100,7 +105,7 @@ def lasso(draw: Draw, start: float) -> GoalProblem:
         return np.array([F(point) for point in points])
 
     return GoalProblem(
-        values, F, d, active + 5, 5000, bounds=(-1 - start, 1 - start), F_star=0.0, target=0.90, truth=bench.truth
+        values, F, d, active + more, 5000, bounds=(-1 - start, 1 - start), F_star=0.0, target=0.90, truth=bench.truth
     )
 
 
@@ -242,16 +247,3 @@ def net(draw: Draw) -> GoalProblem:
         return np.array([F(point) for point in points])
 
     return GoalProblem(values, F, weights.size, draw.whole(50, 30, 80), 5000, F_star=0.0, target=-inf)
-
-
-@family("wide-10000", d=10_000)
-@family("wide-100000", d=100_000)
-def wide(draw: Draw, d: int) -> GoalProblem:
-    """A cheap function of very many coordinates, for the time that the method itself takes."""
-    columns = correlated(draw.rng, 20, d, 0.0) / np.sqrt(d)
-    target = columns @ draw.sparse(d, 10, 0.5, 1.5)
-
-    def values(points: Array, _: Indices) -> Array:
-        return ((points @ columns.T - target) ** 2).sum(axis=1)
-
-    return GoalProblem(values, lambda x: float(values(x[None], x)[0]), d, 10, 20_000, F_star=0.0, target=-inf)

@@ -111,7 +111,11 @@ FUNCTIONS = {f.__name__: f for f in (branin, ackley, rosenbrock, michalewicz, gr
 def _hidden(
     draw: Draw, function: Callable[[Draw], tuple[Function, int, float]], d: int, noise: bool, weak: bool, budget: int
 ) -> GoalProblem:
-    """Hide a function among d coordinates; noise is 1e-2, weak coordinates matter by 1e-3, both of F(x0) - F*."""
+    """Hide a function among d coordinates.
+
+    Weak coordinates matter by 1e-3 of F(x0) - F*. Noise is 1e-2 of that too, or of the spread of F over the box if that
+    is smaller, so that it is never larger than the distance to F* that counts as solved.
+    """
     rng, d = draw.rng, draw.whole(d, d // 2, 2 * d)
     low, high = np.full(d, -0.5), np.full(d, 0.5)
     while True:
@@ -125,7 +129,8 @@ def _hidden(
         start = -low / (high - low)  # the origin, in the unit cube
         z = start[strong]
         gap = float(f(np.where(turned, 1 - z, z)[None])[0]) - F_star
-        if gap > 0.25 * (np.median(f(rng.random((200, s)))) - F_star):
+        sample = f(rng.random((200, s)))
+        if gap > 0.25 * (np.median(sample) - F_star):
             break  # the start is not good by chance
     best = rng.uniform(0.1, 0.9, WEAK)
 
@@ -153,7 +158,7 @@ def _hidden(
         F_star=F_star,
         truth=np.sort(strong),
     )
-    problem.noise = draw.scale(1e-2, 5e-3, 1e-2) * (problem.F_start - F_star) if noise else 0.0
+    problem.noise = draw.scale(1e-2, 5e-3, 1e-2) * min(float(sample.std()), gap) if noise else 0.0
     return problem
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, inf, log
 from typing import Any
 
 from families import make
 from goal_cases import Case, Outcome, Verdict
 from goal_problem import GoalProblem, solve
+
+import zerothresh as zt
+from zerothresh.methods.auto.automatic import ARMS
+from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.auto.race import race
 
 PROBLEMS = (
     "hartmann-1000",
@@ -25,14 +31,26 @@ PROBLEMS = (
 MEAN, WORST = 1.5, 2.0  # the goals
 
 
+@dataclass(frozen=True)
+class Alone(zt.Program):
+    """One arm of `auto` with the whole budget, if it fits."""
+
+    arm: str
+
+    def search(self, context: zt.methods.Context) -> Any:
+        diagnosis = yield from diagnose(context)
+        chosen = [arm for arm in ARMS if arm.name == self.arm and arm.fits(context, diagnosis)]
+        yield from race(context, diagnosis, chosen)
+
+
 def arms() -> tuple[str, ...]:
     """The names of the arms of `auto`."""
-    raise NotImplementedError("goal_race.arms: the race of auto does not name its arms yet")
+    return tuple(arm.name for arm in ARMS)
 
 
 def alone(arm: str) -> Any:
     """A method that gives the whole budget to one arm."""
-    raise NotImplementedError("goal_race.alone: an arm cannot be run alone yet")
+    return Alone(arm)
 
 
 def _problem(name: str, seed: int) -> GoalProblem:

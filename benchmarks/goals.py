@@ -28,8 +28,9 @@ from goal_cases import Case, Outcome
 from goal_problem import FIRST_SEED
 from goal_race import RACE
 from goal_suite import SUITE
+from goal_trust import TRUST
 
-CASES = {case.name: case for case in (*goal_cases.CASES, SUITE, RACE)}
+CASES = {case.name: case for case in (*goal_cases.CASES, *TRUST, SUITE, RACE)}
 
 
 def measure(name: str, seed: int, method: Any) -> Outcome:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 from goal_problem import Draw, GoalProblem, family
 from objectives import Array, Linear, Logistic, Squared
@@ -96,3 +98,16 @@ def components(draw: Draw, logistic: bool) -> GoalProblem:
     z = X @ truth + 0.3 * draw.rng.standard_normal(n)
     loss = Linear(X, np.where(z > 0, 1.0, -1.0), Logistic()) if logistic else Linear(X, z, Squared())
     return GoalProblem(loss.values, loss.F, d, k, 2 * n, n=n, F_star=0.0, truth=np.flatnonzero(truth))
+
+
+@family("wide-10000", d=10_000)
+@family("wide-100000", d=100_000)
+def wide(draw: Draw, d: int) -> GoalProblem:
+    """A cheap function of very many coordinates, for the time that the method itself takes."""
+    columns = draw.rng.standard_normal((20, d)) / np.sqrt(d)
+    target = columns @ draw.sparse(d, 10, 0.5, 1.5)
+
+    def values(points: Array, _: Array) -> Array:
+        return ((points @ columns.T - target) ** 2).sum(axis=1)
+
+    return GoalProblem(values, lambda x: float(values(x[None], x)[0]), d, 10, 20_000, F_star=0.0, target=-inf)

@@ -131,3 +131,19 @@ def test_few_pixel_uses_few_of_many_components_first():
         assert 19 <= (asked[after - 1] - asked[at]) / count < 40  # calls of each, up to the end of a race
     whole = problem.values(np.repeat(found.x[None], 100, axis=0), np.arange(100)).mean()
     assert found.fun == pytest.approx(whole)  # F over all, not over those in use
+
+
+def test_few_pixel_decides_the_same_in_any_unit_and_at_any_offset():
+    asked = []
+    for unit, offset in ((1.0, 0.0), (4.0, 0.0), (0.5, 1.0)):
+        points = []
+
+        def hinges(rows, components, unit=unit, offset=offset, points=points):
+            points.extend(rows.copy())
+            margins = np.round(64 * (2.0 + rows @ np.sin(np.arange(60)) + 0.5 * components)) / 64
+            return unit * np.maximum(margins, 0.0) + offset
+
+        told = {"n": 6, "vectorized": True, "budget": 400, "bounds": (-1, 1), "seed": 0, "progress": False}
+        zt.minimize(hinges, 60, 2, method=FewPixel(), **told)
+        asked.append(np.array(points))
+    assert all(np.array_equal(asked[0], others[: len(asked[0])]) for others in asked[1:])

@@ -34,9 +34,7 @@ def stairs(x):
 
 def test_a_swap_replaces_the_smallest_coordinate_by_the_right_one():
     for seed in range(5):
-        found = zt.minimize(
-            stairs, 6, 2, budget=200, method=OnePart(lambda at: swap_coordinate(at, 0)), seed=seed
-        )
+        found = zt.minimize(stairs, 6, 2, budget=200, method=OnePart(lambda at: swap_coordinate(at, 0)), seed=seed)
         assert np.flatnonzero(found.x_last).tolist() == [
             1,
             4,

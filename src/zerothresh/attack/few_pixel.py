@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,13 +17,12 @@ from zerothresh.rounds.requests import Probes
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-Merit = Callable[[Array], Array]
 
 _SWAPS_FALL_OVER = 5  # rounds after which half as many groups are swapped as at first
 _MOST_RACES = 16  # side by side
 _FAILURES_PER_RACE = 8  # failed races in a row after which one more is run side by side
 _FIRST_LEG = 0.6  # times the root of the components in use: how many of them a race begins with
-_FOOLED_LAST = 20.0  # the larger, the later components at 0 come in a race
+_FOOLED_LAST = 20.0  # the larger, the later components at the lowest value come in a race
 _RECENT = 0.3  # weight of the newest race in the estimated cost of removing a group
 _RECENT_IN_TYPICAL = 0.05  # the same for the mean over all groups
 
@@ -39,14 +38,15 @@ class FewPixel(Program):
     .. math:: s = \max(1, \mathrm{share} \cdot k / (1 + r / 5))
 
     groups are swapped. Groups that seem dispensable go first: of three, the one whose removal raised the loss least in
-    the races so far. A round races a few candidates on a few components, mostly on those that are not at 0 yet. The
-    best one is then evaluated on 2, 4, 8 ... times as many components as long as the loss falls, and becomes the
-    iterate if it falls over all of them. If races fail one after another, up to sixteen are run side by side, which
-    makes larger batches for the model and costs hardly any queries.
+    the races so far. A round races a few candidates on a few components, mostly on those that are not at the lowest
+    value yet. The best one is then evaluated on 2, 4, 8 ... times as many components as long as the loss falls, and
+    becomes the iterate if it falls over all of them. If races fail one after another, up to sixteen are run side by
+    side, which makes larger batches for the model and costs hardly any queries.
 
     The loss is
 
-    .. math:: \sum_i \log(1 + f_i(\theta) / \bar f), \quad \bar f \text{ the mean at the start}
+    .. math:: \sum_i \log \left(1 + \frac{f_i(\theta) - m}{\bar f - m}\right),
+        \quad \bar f \text{ the mean at the start, } m \text{ the lowest value seen}
 
     so that one component far from 0 counts less than several that are near: where not all of them can reach 0, more
     of them do.
@@ -95,12 +95,7 @@ class FewPixel(Program):
         theta, support = moves.start(context)
         values = np.zeros(context.n)
         values[order[:used]] = (yield from context.values([theta], order[:used]))[0]
-        removals = RemovalCosts(support.size)
-        typical = float(values.sum()) / used or 1.0
-
-        def merit(losses: Array) -> Array:
-            return np.asarray(np.log1p(np.maximum(losses, 0.0) / typical).sum(axis=-1))
-
+        removals, losses = RemovalCosts(support.size), Losses(values[order[:used]])
         context.random = True  # the iterate is the result, even if F itself was lower once
         context.move(theta, float(values.mean()) if used == context.n else None)
         rounds = failed = 0
@@ -109,6 +104,7 @@ class FewPixel(Program):
             if used < context.n and (not values[active].any() or context.used - doubled_at > self.passes * used):
                 more = order[used : 2 * used]
                 values[more] = (yield from context.values([theta], more))[0]
+                losses.note(values[more])
                 used, doubled_at = used + more.size, context.used
                 context.move(theta, float(values.mean()) if used == context.n else None)
                 continue
@@ -116,14 +112,14 @@ class FewPixel(Program):
                 return
             size = min(support.size, max(1, round(self.share * support.size / (1 + rounds / _SWAPS_FALL_OVER))))
             rounds += 1
-            queue = active[_queue(values[active], context)]
+            queue = active[_queue(losses.at_floor(values[active]), context)]
             leg = min(used, max(2, round(_FIRST_LEG * used**0.5)))
             affordable = (context.left - used + leg) // leg  # so that one of them can be evaluated on all
             races = min(1 + failed // _FAILURES_PER_RACE, _MOST_RACES)
             count = int(max(1, min(self.candidates * races, affordable)))
             removed = removals.choose(size, count, context)
             points, supports = moves.candidates(theta, support, removed, context)
-            rises, known, best = yield from self._race(points, values, queue, leg, merit, context)
+            rises, known, best = yield from self._race(points, values, queue, leg, losses, context)
             removals.learn(removed, rises / leg)
             if best is None:
                 failed += -(-count // self.candidates)
@@ -134,16 +130,17 @@ class FewPixel(Program):
             context.move(theta, float(values.mean()) if used == context.n else None)
 
     def _race(
-        self, points: Array, values: Array, queue: Indices, leg: int, merit: Merit, context: Context
+        self, points: Array, values: Array, queue: Indices, leg: int, losses: Losses, context: Context
     ) -> Generator[Probes, Answers, tuple[Array, Array, int | None]]:
         """Race candidates against the iterate, whose values are ``values``, on more and more components of the queue.
 
         Returns the rises of the loss over the first leg, the values known of each candidate, and the candidate that
         beats the iterate over all components, if there is one.
         """
-        known, at, start = np.repeat(values[None], len(points), axis=0), leg, merit(values)
+        known, at = np.repeat(values[None], len(points), axis=0), leg
         known[:, queue[:leg]] = yield from context.values(list(points), queue[:leg])
-        first = merit(known) - start
+        losses.note(known[:, queue[:leg]])
+        first = losses.rises(known, values, queue)
         rises, starts = first.copy(), range(0, len(points), self.candidates)
         left = np.array([at + np.argmin(rises[at : at + self.candidates]) for at in starts])  # the winner of each race
         left = left[rises[left] < 0]
@@ -152,8 +149,9 @@ class FewPixel(Program):
             if left.size * some.size > context.left:
                 left = left[np.argsort(rises[left])][: int(context.left // some.size)]
             known[left[:, None], some] = yield from context.values(list(points[left]), some)
+            losses.note(known[left[:, None], some])
             at += some.size
-            rises[left] = merit(known[left]) - start
+            rises[left] = losses.rises(known[left], values, queue)
             left = left[rises[left] < 0]
         return first, known, int(left[np.argmin(rises[left])]) if left.size else None
 
@@ -191,7 +189,38 @@ class RemovalCosts:
         self.known[replaced] = False
 
 
-def _queue(values: Array, context: Context) -> Indices:
-    """A random order of the components, in which those above 0 mostly come first."""
-    keys = context.rng.uniform(values.size) ** np.where(values > 0, 1.0, _FOOLED_LAST)
+class Losses:
+    """The concave loss of the components, relative to the lowest value seen: neither offset nor unit of F matter.
+
+    Arguments
+    ---------
+    values: of the components in use at the start, shape (components,).
+    """
+
+    def __init__(self, values: Array) -> None:
+        self.mean = float(values.mean())  # at the start
+        self.floor, self.hits = np.inf, 0  # the lowest value seen, and how often it was
+        self.note(values)
+
+    def note(self, values: Array) -> None:
+        """Take in values that have been seen."""
+        lowest = float(values.min())
+        if lowest < self.floor:
+            self.floor, self.hits = lowest, 0
+        self.hits += int((values == self.floor).sum())
+
+    def at_floor(self, values: Array) -> NDArray[np.bool_]:
+        """Which values are the lowest ones seen, if that has come more than once: they can probably not fall."""
+        return (values <= self.floor) & (self.hits > 1)
+
+    def rises(self, known: Array, values: Array, active: Indices) -> Array:
+        """Return the rises of the loss over the components in use from ``values``, (n,), to ``known``, (rows, n)."""
+        typical = self.mean - self.floor or 1.0
+        ratios = (known[:, active] - self.floor) / typical, (values[active] - self.floor) / typical
+        return np.asarray(np.log1p(ratios[0]).sum(axis=1) - np.log1p(ratios[1]).sum())
+
+
+def _queue(fooled: NDArray[np.bool_], context: Context) -> Indices:
+    """A random order of the components, in which those that can still fall mostly come first."""
+    keys = context.rng.uniform(fooled.size) ** np.where(fooled, _FOOLED_LAST, 1.0)
     return np.argsort(-keys, kind="stable")

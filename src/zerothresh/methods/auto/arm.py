@@ -22,6 +22,12 @@ class Ended(NamedTuple):
 
     reason: str  # a sentence for the user
     certified: bool = False  # whether its point is known to be optimal, so that nothing is left to look for
+    out_of_patience: bool = False  # whether the user does not want to wait for more
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more is to be done."""
+        return self.certified or self.out_of_patience
 
 
 class Arm(Protocol):

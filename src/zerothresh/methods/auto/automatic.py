@@ -16,8 +16,9 @@ from zerothresh.methods.auto.arms.corner_swaps import CornerSwaps
 from zerothresh.methods.auto.arms.descent import LocalDescent
 from zerothresh.methods.auto.arms.grouped_slopes import GroupedSlopes
 from zerothresh.methods.auto.arms.long_steps import LongSteps
+from zerothresh.methods.auto.arms.random_steps import RandomSteps
 from zerothresh.methods.auto.arms.single_index import SingleIndex
-from zerothresh.methods.auto.arms.stochastic_steps import StochasticSteps
+from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
 from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.auto.race import race
 from zerothresh.methods.program.base_class import Program
@@ -27,7 +28,7 @@ from zerothresh.rounds.task import Task
 
 ARMS: tuple[Arm, ...] = (  # in the order in which they are tried: those that test their own assumption come first
     ActiveSubset(),  # F depends on few coordinates: find them by bisection, then search globally among them
-    StochasticSteps(),  # random noise hides single steps: many steps, judged together
+    StochasticDescent(),  # random noise hides single steps: many steps, judged together
     SingleIndex(),  # components are losses of linear scores: learn the rows, and minimise the model without calls
     GroupedSlopes(),  # fewer calls than coordinates: split signed groups, steepest first
     LocalDescent(),  # differences, quasi-Newton steps on the support, exchanges; then other supports
@@ -74,9 +75,14 @@ class Auto(Program):
             context.remark("No coordinate is free to change; the start is the result.")
             context.certified = True
             return
-        arms = [arm for arm in ARMS if arm.fits(context, diagnosis)]
-        ended = yield from race(context, diagnosis, arms, self.patience)
-        context.certified = ended.certified
+        while True:
+            arms = [arm for arm in ARMS if arm.fits(context, diagnosis)]
+            ended = yield from race(context, diagnosis, arms, self.patience)
+            if not ended.final:  # nothing is proven, so the rest of the budget is used; a larger one races again
+                ended = yield from race(context, diagnosis, [RandomSteps()], self.patience)
+            if ended.final:
+                context.certified = ended.certified
+                return
 
     def doubts(self, task: Task) -> str:
         """Return a sentence if the budget is hopeless, before it is spent; an empty one otherwise.

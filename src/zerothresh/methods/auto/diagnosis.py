@@ -104,7 +104,8 @@ class _Diagnoser:
             previous = h, first
             if not noise_known and max(first, second) > floor:
                 noise_known = True
-                yield from self.probe.measure_noise(seen)
+                if (yield from self.probe.measure_noise(seen)):
+                    return self._rough_diagnosis()
                 floor = self.probe.noise_floor
             if second <= floor:  # too short to see the curvature
                 straight_length = h if first > floor else 0.0
@@ -196,6 +197,7 @@ class _Diagnoser:
         kink: bool = False,
     ) -> Diagnosis:
         """Report what has been found."""
+        length = min(length, self.probe.longest)
         noise = max(self.probe.noise, EPS * self.probe.largest, TINY)
         start_value, largest = max(abs(self.probe.f0), TINY), max(self.probe.largest, TINY)
         change = 0.0 if seen is None else seen.first

@@ -10,15 +10,12 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
+from zerothresh.methods.auto.settings import DESCENT, GUIDED, TINY
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-
-_MIN_RELATIVE_RATE = 1e-6  # the search ends when halving has brought the learning rate below this share of the first
-_STEEP_QUANTILE = 0.9  # a tenth of the components may be steeper than the curvature that sets the learning rate
-_TINY = 1e-300  # lower limit of divisors
 
 
 @register("guided-saga")
@@ -62,21 +59,22 @@ class GuidedSAGA(Program):
             context.remark("The start is a stationary point of F.")
             return
         curvature = yield from _component_curvature(context, diagnosis, theta, base, gradients)
-        eta = 1 / max(3 * curvature, _TINY)
-        eta = min(eta, 10 * diagnosis.length / max(float(np.linalg.norm(mean)), _TINY))
-        min_eta = _MIN_RELATIVE_RATE * eta
+        eta = 1 / max(GUIDED.rate_divisor * curvature, TINY)
+        eta = min(eta, GUIDED.first_move * diagnosis.length / max(float(np.linalg.norm(mean)), TINY))
+        min_eta = GUIDED.least_rate * eta
         best = theta, gradients.copy(), measured_at.copy(), mean  # the state after the best pass
         while eta > min_eta:
             for _ in range(n):
                 i = context.rng.integers(n, 1)
                 basis = _orthonormal([gradients[i[0]], theta - measured_at[i[0]], context.rng.normal(context.d)])
-                mu = max(diagnosis.mu, 1e-8 * float(np.abs(theta).max()))
+                mu = max(diagnosis.mu, DESCENT.rounding_step * float(np.abs(theta).max()))
                 points = [theta, *(context.inside(theta + mu * b) for b in basis)]
                 values = (yield from context.values(points, i))[:, 0]
                 change = ((values[1:] - values[0]) / mu - basis @ gradients[i[0]]) @ basis
                 step = eta * (change + mean)
-                max_step = 1e3 * max(diagnosis.length, float(np.linalg.norm(best[0])))
-                theta = context.H(theta - step * min(1.0, max_step / max(float(np.linalg.norm(step)), _TINY)))
+                way = float(np.linalg.norm(best[0] - context.theta0))
+                max_step = GUIDED.longest_step * max(diagnosis.length, way)
+                theta = context.H(theta - step * min(1.0, max_step / max(float(np.linalg.norm(step)), TINY)))
                 gradients[i[0]] += change
                 measured_at[i[0]] = points[0]
                 mean = mean + change / n
@@ -97,14 +95,14 @@ def _component_curvature(
 ) -> Generator[Probes, Answers, float]:
     """Measure the curvature of each component along its own gradient; return a high quantile of them."""
     h = max(diagnosis.curvature_step(context.d), diagnosis.mu)
-    norms = np.maximum(np.linalg.norm(gradients, axis=1), _TINY)
+    norms = np.maximum(np.linalg.norm(gradients, axis=1), TINY)
     points = context.inside(theta - h * gradients / norms[:, None])
     values = yield from context.each(points, context.everything)
     z = np.einsum("rd,rd->r", points - theta, gradients)
-    squares = np.maximum(((points - theta) ** 2).sum(axis=1), _TINY)
+    squares = np.maximum(((points - theta) ** 2).sum(axis=1), TINY)
     curvatures = 2 * (values - base - z) / squares
-    steep = float(np.quantile(curvatures, _STEEP_QUANTILE))
-    return steep if 0 < steep < np.inf else max(float(norms.max()), _TINY) / diagnosis.length
+    steep = float(np.quantile(curvatures, GUIDED.steep_quantile))
+    return steep if 0 < steep < np.inf else max(float(norms.max()), TINY) / diagnosis.length
 
 
 def _orthonormal(vectors: list[Array]) -> Array:
@@ -118,6 +116,6 @@ def _orthonormal(vectors: list[Array]) -> Array:
         for _ in range(2):  # twice, because once leaves a component of rounding
             w = w - basis.T @ (basis @ w)
         remaining = float(np.linalg.norm(w))
-        if remaining > 1e-6:
+        if remaining > GUIDED.independent:
             basis = np.concatenate([basis, w[None] / remaining])
     return basis

@@ -115,11 +115,18 @@ class LineProbe:
         self.repeats = DIAGNOSIS.random_repeats
         return hidden
 
-    def measure_noise(self, seen: Differences) -> Generator[Probes, Answers, None]:
-        """Estimate the noise from values at equidistant points close to the start, once a step shows a difference."""
-        points = range(1, DIAGNOSIS.noise_points)
-        line = yield from self.values_at(*(j * DIAGNOSIS.noise_spacing * seen.h for j in points))
+    def measure_noise(self, seen: Differences) -> Generator[Probes, Answers, bool]:
+        """Estimate the noise from values at equidistant points close to the start, once a step shows a difference.
+
+        Returns whether these values are all the same although F changes further out: then the start is on a plateau.
+        """
+        shares = [j * DIAGNOSIS.noise_spacing for j in range(1, DIAGNOSIS.noise_points)]
+        line = yield from self.values_at(*(share * seen.h for share in shares))
         every = np.concatenate([[self.f0], line, seen.values])
         unit = rounding_unit(every * self.context.unit) / self.context.unit
         rounded = 0.5 * unit if np.unique(every).size > 1 else 0.0
         self.noise = max(ecnoise(every[: DIAGNOSIS.noise_points]), rounded)
+        # a smooth function would have changed by this much, even if it began with the fourth power of the step
+        expected = shares[-1] ** DIAGNOSIS.plateau_order * max(seen.first, seen.second)
+        flat = self.noise == 0 and bool((line == self.f0).all())
+        return flat and expected > DIAGNOSIS.clear * self.noise_floor

@@ -20,20 +20,12 @@ from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
 from zerothresh.methods.auto.models.significance import significantly_lower
+from zerothresh.methods.auto.settings import DESCENT, DIAGNOSIS, NIHT_STEPS, TINY
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-
-_MIN_GRADIENTS = 3  # full gradients are used if the budget covers at least this many of them
-_MAX_BACKTRACKS = 20  # reductions of a step size by 4: after these, rounding is all that is left
-_RELATIVE_MU = 1e-8  # a difference step must not be lost in rounding beside a large theta
-_MIN_JUDGES = 5  # fewer components cannot show that a decrease is more than chance (see `significance`)
-_DECAY = 0.5  # weight of the past in the running mean of sampled gradients
-_MAX_FLAT_ROUNDS = 20  # gradients in a row that are zero
-_MAX_FAILED_ROUNDS = 30  # gradients in a row along which no step lowers F
-_TINY = 1e-300  # lower limit of divisors
 
 
 @register("niht")
@@ -76,7 +68,7 @@ class NIHT(Program):
         context.random = diagnosis.random
         if not context.free().size:
             return
-        if context.left >= _MIN_GRADIENTS * context.n * (context.free().size + 1):
+        if context.left >= NIHT_STEPS.min_gradients * context.n * (context.free().size + 1):
             context.remark((yield from FullGradientNIHT(context, diagnosis).search(self.step, self.momentum)))
         else:
             context.remark((yield from sampled_gradient_niht(context, diagnosis)))
@@ -93,7 +85,7 @@ class FullGradientNIHT:
         context = self.context
         if base is None:
             base = (yield from context.values([theta]))[0]
-        mu = max(self.diagnosis.mu, _RELATIVE_MU * float(np.abs(theta).max()))
+        mu = max(self.diagnosis.mu, DESCENT.rounding_step * float(np.abs(theta).max()))
         central = self.diagnosis.central
         slopes, _ = yield from context.slopes(theta, self.C, mu, context.everything, base, central=central)
         g = np.zeros(context.d)
@@ -109,11 +101,11 @@ class FullGradientNIHT:
         square = float(g_S @ g_S)
         if square == 0:
             norm = float(np.linalg.norm(g))
-            return self.diagnosis.length / max(norm, _TINY) if norm else 1.0  # no step is made along a gradient of 0
-        h = 0.1 * self.diagnosis.length / math.sqrt(square)
+            return self.diagnosis.length / max(norm, TINY) if norm else 1.0  # no step is made along a gradient of 0
+        h = DESCENT.curvature_step * self.diagnosis.length / math.sqrt(square)
         value = float((yield from context.values([context.inside(theta - h * g_S)])).mean())
-        curvature = 2 * (value - F + h * square) / max(h * h, _TINY)
-        return square / curvature if curvature > 0 else 10 * h
+        curvature = 2 * (value - F + h * square) / max(h * h, TINY)
+        return square / curvature if curvature > 0 else NIHT_STEPS.uncurved * h
 
     def search(self, rule: str, momentum: bool) -> Generator[Probes, Answers, str]:
         """Iterate until no step along the gradient lowers F; returns the reason for stopping."""
@@ -137,12 +129,12 @@ class FullGradientNIHT:
             last = y, g
             if eta == 0.0:
                 eta = yield from self.exact_step_size(y, F_y, g)
-            for _ in range(_MAX_BACKTRACKS):
+            for _ in range(NIHT_STEPS.backtracks):
                 trial = context.H(y - eta * g)
                 values = yield from context.values([trial])
                 if float(values.mean()) < F:
                     break
-                eta /= 4
+                eta /= NIHT_STEPS.backtrack
             else:
                 if y is theta:
                     return "No step along the gradient lowers F."
@@ -158,13 +150,15 @@ def sampled_gradient_niht(context: Context, diagnosis: Diagnosis) -> Generator[P
     This is for budgets of a few times d, which do not cover gradients of F. Returns the reason for stopping.
     """
     n, C = context.n, context.free()
-    judges = context.rng.subset(n, max(1, min(n, int(context.left / 4))))  # the components that judge a step
-    if judges.size < min(n, _MIN_JUDGES):
+    judges = context.rng.subset(
+        n, max(1, min(n, int(context.left / NIHT_STEPS.judging)))
+    )  # the components that judge a step
+    if judges.size < min(n, NIHT_STEPS.least_judges):
         return "The budget is too small to tell whether a step lowers F."
-    calls_per_gradient = max(2, int(context.left / 10))
+    calls_per_gradient = max(2, int(context.left / NIHT_STEPS.sampled_gradients))
     q = min(C.size, calls_per_gradient - 1)
     batch = max(1, min(n, calls_per_gradient // (q + 1)))
-    mu = max(diagnosis.mu, 0.1 * diagnosis.length if diagnosis.kink else 0.0)
+    mu = max(diagnosis.mu, DESCENT.curvature_step * diagnosis.length if diagnosis.kink else 0.0)
     theta, eta, total, weight, failures = context.theta0, 0.0, np.zeros(context.d), 0.0, 0
     start_values = yield from context.starts(judges)
     F = float(start_values.mean())
@@ -173,19 +167,19 @@ def sampled_gradient_niht(context: Context, diagnosis: Diagnosis) -> Generator[P
         if order.size < batch:
             order = context.rng.subset(n, n)
         components, order = order[:batch], order[batch:]
-        total = _DECAY * total + (yield from _sampled_gradient(context, theta, C, q, mu, components))
-        weight = _DECAY * weight + 1
+        total = NIHT_STEPS.decay * total + (yield from _sampled_gradient(context, theta, C, q, mu, components))
+        weight = NIHT_STEPS.decay * weight + 1
         g = total / weight
         largest = float(np.abs(g).max())
         if largest == 0:
             failures += 1
-            mu = min(10 * mu, 1e6 * diagnosis.length)
-            if failures > _MAX_FLAT_ROUNDS:
+            mu = min(DIAGNOSIS.lengthen * mu, NIHT_STEPS.longest * diagnosis.length)
+            if failures > NIHT_STEPS.flat_rounds:
                 return "The values do not change with x."
             continue
-        eta = eta or 0.5 * diagnosis.length / largest
+        eta = eta or NIHT_STEPS.first_move * diagnosis.length / largest
         best, decreased, significant = (F, theta, eta), False, False
-        for step in (eta, 3 * eta, eta / 3):
+        for step in (eta, NIHT_STEPS.factor * eta, eta / NIHT_STEPS.factor):
             trial = context.H(theta - step * g)
             values = (yield from context.values([trial], judges))[0]
             value = float(values.mean())
@@ -195,10 +189,10 @@ def sampled_gradient_niht(context: Context, diagnosis: Diagnosis) -> Generator[P
             elif decreased:
                 break
         failures = 0 if decreased else failures + 1
-        F, theta, eta = best if decreased else (F, theta, eta / 3)
+        F, theta, eta = best if decreased else (F, theta, eta / NIHT_STEPS.factor)
         if decreased and significant:
             context.move(theta, F if judges.size == n else None)
-        if failures > _MAX_FAILED_ROUNDS:
+        if failures > NIHT_STEPS.failed_rounds:
             return "No step lowers F."
 
 

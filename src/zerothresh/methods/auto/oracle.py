@@ -128,31 +128,9 @@ class Oracle:
         """Return the gradients of some components, from one difference per coordinate."""
         context, h = self.context, self.step(theta)
         if context.box is not None and self.diagnosis.random:
-            return (yield from self._within_the_box(theta, C, components, base, h))
+            return (yield from slopes_inside(context, theta, C, h, components))
         slopes, _ = yield from context.slopes(theta, C, h, components, base, central=self.central)
         return slopes
-
-    def _within_the_box(
-        self, theta: Array, C: Indices, components: Indices, base: Array, h: float
-    ) -> Generator[Probes, Answers, Array]:
-        """Return slopes from differences between two points within the bounds, which do not need the value at theta."""
-        box = self.context.box
-        assert box is not None
-        up, down = np.minimum(h, box.high[C] - theta[C]), np.minimum(h, theta[C] - box.low[C])
-        above = yield from self._moved(theta, C, up, components, base)
-        below = yield from self._moved(theta, C, -down, components, base)
-        return np.asarray((above - below) / np.maximum(up + down, TINY))
-
-    def _moved(
-        self, theta: Array, C: Indices, steps: Array, components: Indices, base: Array
-    ) -> Generator[Probes, Answers, Array]:
-        """Return the values after steps along coordinates; at a bound the step is 0, and the value is known."""
-        out, moving = np.repeat(base[:, None], C.size, axis=1), steps != 0
-        if moving.any():
-            block = SparseBlock.coordinates(self.context.d, C[moving], steps[moving])
-            count = int(moving.sum())
-            out[:, moving] = yield from self.context.around(theta, block, 1.0, count, components)
-        return out
 
     def finer(self, signal_to_noise: float) -> Oracle | None:
         """Return an oracle with shorter differences, to try where this one leads no further; None if there is none."""
@@ -178,3 +156,28 @@ class Oracle:
 
 class ExactOracle(Oracle):
     """For smooth functions: values have no noise beyond rounding."""
+
+
+def slopes_inside(
+    context: Context, theta: Array, C: Indices, h: float, components: Indices
+) -> Generator[Probes, Answers, Array]:
+    """Return slopes from differences between two points within the bounds, for random values.
+
+    Arguments
+    ---------
+    context: the run.
+    theta: array of shape (d,).
+    C: indices of coordinates, shape (c,).
+    h: float, the step to either side; at a bound it is shortened on that side.
+    components: indices, shape (m,).
+
+    Returns
+    -------
+    array of shape (m, c).
+    """
+    up, down = np.full(C.size, h), np.full(C.size, h)
+    if context.box is not None:
+        up, down = np.minimum(h, context.box.high[C] - theta[C]), np.minimum(h, theta[C] - context.box.low[C])
+    block = SparseBlock.coordinates(context.d, np.concatenate([C, C]), np.concatenate([up, -down]))
+    values = yield from context.around(theta, block, 1.0, 2 * C.size, components)
+    return np.asarray((values[:, : C.size] - values[:, C.size :]) / np.maximum(up + down, TINY))

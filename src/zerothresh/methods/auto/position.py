@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,17 @@ from zerothresh.methods.auto.settings import DESCENT, TINY
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
+
+
+class RememberedPoint(NamedTuple):
+    """What a position knows about its point, to come back to."""
+
+    theta: Array
+    values: Array
+    g: Array
+    g_theta: Array
+    component_gradients: Array
+    total_decrease: float
 
 
 class Position:
@@ -32,6 +44,7 @@ class Position:
     component_gradients: array of shape (m, c), the gradients whose mean is ``g``.
     signal_to_noise: float, of the last gradient.
     total_decrease: float, how much F has decreased so far, about.
+    recalling: bool, whether gradients at the start that another search has measured are used.
     reporting: bool, whether the run is told of better points; not during a restart, whose points are worse at first.
     """
 
@@ -45,7 +58,7 @@ class Position:
         self.component_gradients: Array = np.empty((0, 0))
         self.signal_to_noise = math.inf
         self.total_decrease = 0.0
-        self.reporting = True
+        self.reporting = self.recalling = True
 
     @property
     def F(self) -> float:
@@ -87,6 +100,16 @@ class Position:
     def go(self, theta: Array, values: Array) -> None:
         """Stand at another point without telling the run: it is a trial, or a new start."""
         self.theta, self.values = theta, values
+
+    def standing(self) -> RememberedPoint:
+        """Return what is known about the point, for `return_to`."""
+        return RememberedPoint(
+            self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease
+        )
+
+    def return_to(self, place: RememberedPoint) -> None:
+        """Go back to a point with all that was known about it."""
+        self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease = place
 
     def accept(self, theta: Array, values: Array) -> None:
         """Move to theta; it becomes the iterate of the run if all components are in use and F is better."""
@@ -152,6 +175,7 @@ class Position:
     def _remembered(self, C: Indices) -> Array:
         """Return the gradients at the start that another search has measured, of the first components in the order."""
         at_start = self.theta is self.context.theta0 and self.oracle.reads_remembered and not self.g.size
+        at_start = at_start and self.recalling
         known = self.context.remembered_gradients() if at_start else {}
         rows = list[Array]()
         for i in self.oracle.components.tolist():
@@ -184,15 +208,28 @@ class Position:
         return g
 
     def _start_model(self, g: Array) -> Array:
-        """Start the quasi-Newton model; if there are very many coordinates, only the steepest ones are modelled."""
-        context, C, most = self.context, self.C, DESCENT.most_modelled
-        if C.size > most:
-            forced = np.isin(C, context.constraint.include) | (self.theta[C] != 0) | (context.theta0[C] != 0)
-            keep = np.sort(np.argsort(-np.where(forced, np.inf, np.abs(g)), kind="stable")[:most])
-            context.remark(f"Of {C.size} coordinates, only the {most} with the steepest slopes are searched.")
-            self.C, self.component_gradients, g = C[keep], self.component_gradients[:, keep], g[keep]
-        self.model = QuasiNewton(self.C)
+        """Start the quasi-Newton model; if there are very many coordinates, only the steepest ones are searched."""
+        if self.C.size > DESCENT.most_modelled:
+            forced = np.isin(self.C, self.context.constraint.include)
+            forced |= (self.theta[self.C] != 0) | (self.context.theta0[self.C] != 0)
+            steep = np.argsort(-np.where(forced, np.inf, np.abs(g)), kind="stable")[: DESCENT.most_modelled]
+            keep = np.sort(steep)
+            self.context.remark(f"Of {self.C.size} coordinates, the {keep.size} with the steepest slopes are searched.")
+            self.C, self.component_gradients, g = self.C[keep], self.component_gradients[:, keep], g[keep]
+        self.model = self.model.onto(self.C)
         return g
+
+    @property
+    def screened(self) -> bool:
+        """Whether some of the free coordinates are not searched."""
+        return self.C.size < self.context.free().size
+
+    def reopen(self) -> Asks:
+        """Measure the slopes of all free coordinates here, and search the steepest ones from now on."""
+        self.C = self.context.free()
+        rows = yield from self._rows(self.C)
+        self.component_gradients = rows
+        self.g, self.g_theta = self._start_model(np.asarray(rows.mean(axis=0))), self.theta
 
     def _update_noise(self) -> Asks:
         """Measure the noise at theta, which may differ from the noise at the start."""

@@ -1,17 +1,17 @@
 r"""The race: several arms share one budget, and calls go to the arm that makes progress.
 
-A contender leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
-gains something before its calls have doubled. Without a leader, contenders get their trial: first those that test their
-own assumption and end if that fails, then the others, the cheapest first, and an expensive one only when its price is
-small beside the calls used so far or nobody else makes progress. Among those that have been tried, the calls go to the
-highest rate
+An entrant leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
+gains something before its calls have doubled. Without a leader, entrants get their trial: first those that test their
+own assumption and end if that fails, then the others in their order, those last whose forecast is a large part of the
+budget. While somebody makes progress, a trial waits until its price is small beside the calls used so far. Among those
+that have been tried, the calls go to the highest rate
 
 .. math:: \frac{\text{fall of F over its recent calls}}{\text{distance to the best F known, before}}
           \Big/ \text{recent calls},
 
-except that a contender that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
-therefore bounded: a leader that is wrong wastes at most half of the budget, or as many calls as it took to get where it
-is, a trial an eighth, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
+except that an entrant that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
+therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to
+get where it is, a trial a quarter, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from zerothresh.rounds.requests import Probes
 _COUNTING = Estimator()  # arms ask for values, whose number depends on no estimator
 
 
-class Contender:
+class Entrant:
     """An arm at work in a race: its generator, what it has cost, and what it has gained.
 
     Its search begins when it is first given calls, at the best point that is known by then.
@@ -38,15 +38,16 @@ class Contender:
     Arguments
     ---------
     arm: the strategy.
-    context: the run; the contender gets a branch of it.
+    context: the run; the entrant gets a branch of it.
     diagnosis: what the first calls found.
     """
 
     def __init__(self, arm: Arm, context: Context, diagnosis: Diagnosis) -> None:
         self.arm, self.run, self.diagnosis = arm, context, diagnosis
         forecast = arm.forecast(context, diagnosis)
-        self.trial = min(forecast, math.ceil(RACE.trial_part * context.left))
+        self.expensive = forecast > RACE.expensive_part * context.left
         self.lead = min(forecast, math.ceil(RACE.lead_part * context.left))
+        self.trial = self.lead if arm.decisive else min(forecast, math.ceil(RACE.trial_part * context.left))
         self.noise = RACE.noise_factor * diagnosis.noise / math.sqrt(context.n) if diagnosis.random else 0.0
         self.calls = 0
         self.ended: Ended | None = None
@@ -64,7 +65,12 @@ class Contender:
     def leads(self) -> bool:
         """Whether its assumption was confirmed, and it has not doubled its calls since its last gain."""
         confirmed = self._search is not None and self.context.confirmed
-        return confirmed and self.calls <= max(RACE.doubling * self._falls[-1][0], self.lead)
+        return confirmed and (self.progresses or self.calls <= self.lead)
+
+    @property
+    def progresses(self) -> bool:
+        """Whether it has gained something since it had half as many calls as now."""
+        return self.calls <= RACE.doubling * self._falls[-1][0]
 
     @property
     def untried(self) -> bool:
@@ -78,7 +84,7 @@ class Contender:
 
     def rate(self, best: float) -> float:
         """Return which share of its distance to the best fall known it closed per call, over its recent calls."""
-        recent = min(max(RACE.window * self.calls, slice_length(self.run)), self.calls)
+        recent = min(max(RACE.window * self.calls, slice_length(self.run), self.trial), self.calls)
         before = max(fall for calls, fall in self._falls if calls <= self.calls - recent)
         return (self.fall - before) / (best - before) / recent if best > before else 0.0
 
@@ -98,7 +104,7 @@ class Contender:
         answers = yield self.request
         self.calls += self.run.used - before
         self._go_on(answers)
-        if self.context.fall > self.fall + self.noise:
+        if self.context.fall > self.fall:
             self._falls.append((self.calls, self.context.fall))
 
     def _go_on(self, answers: Answers | None) -> None:
@@ -125,12 +131,14 @@ def race(
     -------
     Ended: the certificate of an arm, the end of the user's patience, or that no arm has anything left to ask.
     """
-    contenders = [Contender(arm, context, diagnosis) for arm in arms]
-    if len(contenders) > 1 and context.left >= RACE.start_share * context.n:
-        yield from context.starts(context.everything)  # so that the falls of all contenders can be compared
-    holder, gained_at, gained_fall = contenders[0], context.used, 0.0
+    if not arms:
+        return Ended("No strategy fits.")
+    entrants = [Entrant(arm, context, diagnosis) for arm in arms]
+    if len(entrants) > 1 and context.left >= RACE.start_share * context.n:
+        yield from context.starts(context.everything)  # so that the falls of all entrants can be compared
+    holder, gained_at, gained_fall = entrants[0], context.used, 0.0
     while True:
-        running = [one for one in contenders if one.ended is None]
+        running = [one for one in entrants if one.ended is None]
         able = [one for one in running if one.price <= context.left]
         stuck = not able  # nobody's next round fits: the cheapest one tells the user what is missing
         chosen = min(running, key=lambda one: one.price) if stuck else choose(able)
@@ -146,21 +154,21 @@ def race(
                 gained_at, gained_fall = context.used, context.fall
             if patience is not None and context.used - gained_at >= patience:
                 context.remark(f"Nothing was gained in the last {patience:,} calls, which is the given patience.")
-                return Ended("The user's patience has ended.")
+                return Ended("The user's patience has ended.", out_of_patience=True)
         if chosen.ended is not None:
             context.remark(f"{chosen.arm.name}: {chosen.ended.reason}")
-            if chosen.ended.certified or all(one.ended for one in contenders):
+            if chosen.ended.certified or all(one.ended for one in entrants):
                 return chosen.ended
 
 
 def slice_length(context: Context) -> int:
-    """Return how many calls a contender gets at a time: a few values of F, fewer if the budget is small."""
+    """Return how many calls an entrant gets at a time: a few values of F, fewer if the budget is small."""
     values = min(max(context.left / context.n / RACE.slices, 1.0), RACE.slice_values)
     return math.ceil(context.n * values)
 
 
-def choose(able: Sequence[Contender]) -> Contender:
-    """Return the contender, of those whose next round fits into the budget, that gets the next slice.
+def choose(able: Sequence[Entrant]) -> Entrant:
+    """Return the entrant, of those whose next round fits into the budget, that gets the next slice.
 
     The rule is at the top of this file.
     """
@@ -170,20 +178,19 @@ def choose(able: Sequence[Contender]) -> Contender:
     used, best = sum(one.calls for one in able), max(one.fall for one in able)
     tried = [one for one in able if not one.untried]
     rates = {one.arm.name: one.rate(best) for one in tried}
-    untried = sorted(
-        (one for one in able if one.untried), key=lambda one: (not one.arm.decisive, one.trial - one.calls)
-    )
+    untried = sorted((one for one in able if one.untried), key=lambda one: (not one.arm.decisive, one.expensive))
+    somebody = any(one.progresses for one in tried)
     for one in untried[:1]:
-        if one.arm.decisive or not any(rates.values()) or one.trial <= RACE.trial_share * used:
+        if one.arm.decisive or not somebody or one.trial <= RACE.trial_share * used:
             return one
     fewest = min(able, key=lambda one: one.calls)
     if fewest.calls + fewest.price <= RACE.insurance * used:
         return fewest
-    return max(tried, key=lambda one: (rates[one.arm.name], -one.calls))  # ties get equal shares
+    return max(tried, key=lambda one: (rates[one.arm.name], one.progresses, -one.calls))  # ties get equal shares
 
 
-def _is_better(chosen: Contender, context: Context) -> bool:
-    """Whether a contender that does not hold the iterate of the run knows a better point."""
+def _is_better(chosen: Entrant, context: Context) -> bool:
+    """Whether an entrant that does not hold the iterate of the run knows a better point."""
     if chosen.context.theta is context.theta:
         return False
     if chosen.context.fun is not None and context.fun is not None:

@@ -15,9 +15,9 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.active_screen import ActiveScreen, most_active
 from zerothresh.methods.auto.moves.bisection import TooManyActive
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
-from zerothresh.methods.auto.moves.process_descent import descend_by_process
-from zerothresh.methods.auto.moves.quadratic_descent import descend_by_quadratic
+from zerothresh.methods.auto.moves.descents import Descents
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
+from zerothresh.methods.auto.settings import TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -59,6 +59,9 @@ class ActiveSubset:
             return Ended("F depends on more coordinates than bisection can find with few calls.")
         if not screen.active:
             return Ended("No coordinate was found that changes F.")
+        include = context.constraint.include
+        if include.size == context.k and not np.isin(screen.known, include).any():
+            return Ended("The constraint has no room for the coordinates that change F.")
         context.remark(f"F depends on few coordinates; {len(screen.active)} of them are known.")
         subset = _SubsetSearch(context, diagnosis, screen)
         try:
@@ -68,7 +71,7 @@ class ActiveSubset:
             return Ended("The budget is spent.")
 
 
-class BudgetSpent(Exception):  # noqa: N818: not an error
+class BudgetSpent(Exception):
     """The next value does not fit into the budget."""
 
 
@@ -77,20 +80,22 @@ class _SubsetSearch:
 
     def __init__(self, context: Context, diagnosis: Diagnosis, screen: ActiveScreen) -> None:
         self.context, self.diagnosis, self.screen = context, diagnosis, screen
-        self.rows: list[tuple[Indices, Array, float]] = []  # values of F: where it is not as the start, how, and F
+        self.rows: list[tuple[Indices, Array, float]] = []  # points by their non-zeros, and F there
         self.looks = 0
-        self.complete = False  # whether more coordinates are active than can be found
-        self.base = np.zeros(context.d)
+        self.complete = False  # whether no further coordinates are looked for, because there are too many
+        self.latest = screen.lowest  # the last point, and the values of the screen's components there
+        self.base = np.zeros(context.d)  # what is not searched on stays like this
         include = context.constraint.include
         self.base[include] = context.theta0[include]
 
     def look(self) -> Generator[Probes, Answers, None]:
-        """Search on the coordinates of largest effect, until further ones are found or another choice is due."""
+        """Search on the coordinates of largest effect, until others are known or another choice is due."""
         context, screen = self.context, self.screen
-        if context.fun is None:
+        if not self.looks:
             start = float((yield from context.starts(context.everything)).mean())
-            context.move(context.theta, start)
-            self.rows.append((np.flatnonzero(context.theta0), context.theta0[np.flatnonzero(context.theta0)], start))
+            context.move(context.theta, start if context.fun is None else context.fun)
+            support = np.flatnonzero(context.theta0)
+            self.rows.append((support, context.theta0[support], start))
         chosen = self._choose()
         low, high = (end[chosen] for end in screen.region())
 
@@ -105,105 +110,85 @@ class _SubsetSearch:
             thetas = [point(z) for z in points]
             every = yield from context.values(thetas)
             for theta, values in zip(thetas, every, strict=True):
-                screen.see(theta, values[screen.components])
+                self.latest = theta, values[screen.components]
+                screen.see(*self.latest)
                 self.rows.append((chosen, theta[chosen], float(values.mean())))
             return np.asarray(every.mean(axis=1))
 
         def report(z: Array, fun: float) -> None:
-            better = context.fun is None or fun < context.fun - (0.5 * self.diagnosis.noise if context.random else 0.0)
-            if better:
+            margin = SET.believed_margin * self.diagnosis.noise if self.diagnosis.random else 0.0
+            if context.fun is None or fun < context.fun - margin:
                 context.move(point(z), fun)
 
         X, y, counts = self._data(chosen)
-        search = CubeSearch(
-            context,
-            ask,
-            report,
-            ((X - low) / (high - low), y, counts),
-            noise=self.diagnosis.noise,
-            random=self.diagnosis.random,
-        )
-        yield from self._descend(search, point)
+        data = (X - low) / (high - low), y, counts
+        noise, random = self.diagnosis.noise, self.diagnosis.random
+        search = CubeSearch(context, ask, report, data, noise=noise, random=random)
+        yield from self._descend(search, chosen)
 
-    def _descend(self, search: CubeSearch, point: object) -> Generator[Probes, Answers, None]:
-        """Make descents of both kinds in turn, and test for further active coordinates after each."""
-        known = len(self.screen.active)
-        first = self.looks == 0
+    def _descend(self, search: CubeSearch, chosen: Indices) -> Generator[Probes, Answers, None]:
+        """Make descents in turn, and test after each whether further coordinates are active."""
+        screen, descents = self.screen, Descents(search)
+        known = len(screen.active)
         self.looks += 1
-        if first and search.known:
-            found = yield from self._check_zeros(search)
-            if found:
-                return
-        turn = 0
+        if self.looks == 1 and known == chosen.size and (yield from self._check_zeros(search, chosen)):
+            return
         while True:
-            yield from descend_by_process(search, everywhere=turn == 0)
-            yield from self._screen_again()
-            if len(self.screen.active) > known:
+            yield from descents.next()
+            yield from self._screen_again(weak=descents.all_kinds_made)
+            if len(screen.active) > known or (chosen.size < known and descents.all_kinds_made):
                 return
-            yield from descend_by_quadratic(search, anew=turn > 0)
-            yield from self._screen_again()
-            if len(self.screen.active) > known or (turn > 0 and search.p < known):
+            best = search.Z[int(np.argmin(search.y))]
+            at_edge = np.abs(best - 0.5) > 0.5 - SET.edge
+            if (at_edge & ~screen.bounded[chosen]).any():
+                screen.reach *= 2
                 return
-            turn += 1
 
-    def _check_zeros(self, search: CubeSearch) -> Generator[Probes, Answers, bool]:
+    def _check_zeros(self, search: CubeSearch, chosen: Indices) -> Generator[Probes, Answers, bool]:
         """Set the coordinates of the best hybrid to 0 that seem not to matter; if F changes, some of them do."""
-        screen, context = self.screen, self.context
+        screen = self.screen
         hybrid, value = screen.lowest
-        yield from search.ask([search.Z[int(np.argmin(search.y))]])
-        theta = self.base.copy()
-        theta[self.rows[-1][0]] = self.rows[-1][1]
-        if screen.components.size < context.n or not np.array_equal(theta[screen.known], hybrid[screen.known]):
-            return False
+        low, high = (end[chosen] for end in screen.region())
+        yield from search.ask([(hybrid[chosen] - low) / (high - low)])
         try:
-            return (
-                yield from screen.bisect(
-                    theta,
-                    hybrid,
-                    np.array([self.rows[-1][2]]) if context.n == 1 else value,
-                    value,
-                    SET.visible_share,
-                    100,
-                )
-            )
+            return (yield from screen.bisect(*self.latest, hybrid, value, SET.visible_share))
         except TooManyActive:
             return False
 
-    def _screen_again(self) -> Generator[Probes, Answers, None]:
-        """Test whether further coordinates are active, from the best point and from a random one."""
+    def _screen_again(self, *, weak: bool) -> Generator[Probes, Answers, None]:
+        """Test whether further coordinates are active; also weak ones, if the constraint has room for them."""
         if self.complete:
             return
-        share = SET.visible_share if len(self.screen.active) >= self.context.k or self.looks < 2 else 0.0
+        room = len(self.screen.active) < self.context.k
         try:
-            yield from self.screen.screen(share, SET.quiet_pairs)
+            yield from self.screen.screen(0.0 if weak and room else SET.visible_share, SET.quiet_pairs)
         except TooManyActive:
             self.complete = True
 
     def _data(self, chosen: Indices) -> tuple[Array, Array, Array]:
         """Return what is known of F on the chosen coordinates: points, values, and the calls of each."""
+        others = np.setdiff1d(self.screen.known, chosen)  # active, but left as they are
         X, y = [], []
-        allowed = set(chosen.tolist())
         for where, values, fun in self.rows:
-            if set(where[values != self.base[where]].tolist()) <= allowed | set(
-                np.setdiff1d(where, self.screen.known).tolist()
-            ):
-                theta = dict(zip(where.tolist(), values.tolist(), strict=True))
-                X.append([theta.get(j, self.base[j]) for j in chosen.tolist()])
+            theta = self.base.copy()
+            theta[where] = values
+            if (theta[others] == self.base[others]).all():
+                X.append(theta[chosen])
                 y.append(fun)
         points, means, counts = np.array(X).reshape(-1, chosen.size), np.array(y), np.ones(len(y))
-        if self.screen.components.size == self.context.n and chosen.size == len(self.screen.active):
-            more = self.screen.seen(chosen)
-            points, means = np.concatenate([more[0], points]), np.concatenate([more[1], means])
-            counts = np.concatenate([more[2], counts])
+        if self.screen.components.size == self.context.n and not others.size:
+            hybrids = self.screen.seen(chosen)
+            points, means = np.concatenate([hybrids[0], points]), np.concatenate([hybrids[1], means])
+            counts = np.concatenate([hybrids[2], counts])
         return points, means, counts
 
     def _choose(self) -> Indices:
-        """Return the active coordinates of largest effect, as many as the constraint allows; later, others by chance."""
+        """Return the active coordinates of largest effect that the constraint has room for; later, others by chance."""
         active, include = self.screen.active, self.context.constraint.include
-        room = self.context.k - np.setdiff1d(include, list(active)).size
-        names = np.array(sorted(active), dtype=np.int64)
-        score = np.log(np.array([max(active[j], 1e-300) for j in names.tolist()]))
-        if self.looks:
+        room = self.context.k - np.setdiff1d(include, self.screen.known).size
+        names = np.sort(self.screen.known)
+        score = np.log([max(active[j], TINY) for j in names.tolist()])
+        if self.looks:  # Gumbel noise draws with chances in proportion to the effects
             score = score - np.log(-np.log(self.context.rng.uniform(names.size)))
         score[np.isin(names, include)] = np.inf
         return np.sort(names[np.argsort(-score, kind="stable")[:room]])

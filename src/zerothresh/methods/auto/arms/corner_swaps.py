@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.moves.component_race import BestIterate, ComponentRace
+from zerothresh.methods.auto.moves.best_iterate import BestIterate, Stall
+from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.corner_proposals import CornerProposals
 from zerothresh.methods.auto.settings import CORNER_SWAPS
 from zerothresh.methods.program.context import Context
@@ -53,25 +56,38 @@ class CornerSwaps:
         best = BestIterate(context, race)
         first = yield from self._first_size(race, proposals, context)
         best.note()
-        rounds = failed = 0
         while True:
+            yield from self._descend(first, race, proposals, best)
+            first = int(context.k ** float(context.rng.uniform()[0]))
+            yield from race.jump(proposals.swap(best.theta, first, context.rng))
+
+    def _descend(
+        self, first: int, race: ComponentRace, proposals: CornerProposals, best: BestIterate
+    ) -> Generator[Probes, Answers, None]:
+        """Swap fewer and fewer corners, ``first`` times a share at first, until nothing helps."""
+        context, stall, failed = race.context, Stall(race), 0
+        for rounds in itertools.count():
             if race.due:
                 yield from race.grow()
             size = max(1, round(CORNER_SWAPS.share * first / (1 + rounds / CORNER_SWAPS.halving)))
-            rounds += 1
-            count = CORNER_SWAPS.candidates * min(1 + failed // CORNER_SWAPS.failures, CORNER_SWAPS.most_races)
+            races = min(1 + failed // CORNER_SWAPS.failures, CORNER_SWAPS.most_races)
+            count = race.affordable(CORNER_SWAPS.candidates * races)
             inside = failed / (failed + CORNER_SWAPS.patience) if size == 1 else 0.0
-            points = [
-                proposals.revalue(race.theta, context.rng)
-                if context.rng.chance(inside)
-                else proposals.swap(race.theta, size, context.rng)
-                for _ in range(count)
-            ]
+            points = [self._candidate(race.theta, size, inside, proposals, context) for _ in range(count)]
             theta = race.theta
             outcome = yield from race.run(points, CORNER_SWAPS.candidates)
             proposals.learn(theta, points, outcome.changes)
-            failed = failed + count // CORNER_SWAPS.candidates if outcome.winner is None or outcome.fall <= 0 else 0
+            failed = 0 if outcome.fall > 0 else failed + races
+            stall.note(outcome.fall)
             best.note()
+            if stall.reached:
+                return
+
+    def _candidate(self, theta: Array, size: int, inside: float, proposals: CornerProposals, context: Context) -> Array:
+        """Return a point with some corners swapped or, with the chance ``inside``, with one value changed."""
+        if context.rng.chance(inside):
+            return proposals.revalue(theta, context.rng)
+        return proposals.swap(theta, size, context.rng)
 
     def _first_size(
         self, race: ComponentRace, proposals: CornerProposals, context: Context

@@ -47,14 +47,14 @@ class LocalDescent:
     decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether something is free, and the budget covers a few gradients of one component."""
-        free = context.free().size
-        return free > 0 and context.left >= DESCENT.min_gradients * (free + 2)
+        """Whether something is free, and the budget covers a few gradients of the first components and a judgement."""
+        free, first = context.free().size, min(context.n, DESCENT.least_components)
+        judgement = 0 if first == context.n else 2 * context.n
+        return free > 0 and context.left >= DESCENT.min_gradients * first * (free + 2) + judgement
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
-        """Return the calls of a gradient of the first components, and of some steps on the support."""
-        first = max(1, math.ceil(context.n / DESCENT.first_share))
-        return first * (context.free().size + DESCENT.judged_steps * (context.k + 1))
+        """Return the calls of a gradient of F, and of some steps on the support."""
+        return context.n * (context.free().size + DESCENT.judged_steps * (context.k + 1))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Descend, then search on from there."""
@@ -111,6 +111,7 @@ class Descent:
         """If the budget ended the search, ask for what comes next, so that a larger budget continues the run."""
         while self.budget_spent:
             self.at.discard_gradient()
+            self.at.recalling = False  # something must be asked for
             yield from self.descend(ignore_budget=True)
 
     def _gradient_affordable(self) -> bool:
@@ -119,13 +120,16 @@ class Descent:
         self.budget_spent = at.calls_available < at.oracle.gradient_cost(at.C.size) + at.oracle.value_cost
         return not self.budget_spent
 
-    def descend(self, *, ignore_budget: bool = False, exchanging: bool = True) -> Generator[Probes, Answers, str]:
+    def descend(
+        self, *, ignore_budget: bool = False, exchanging: bool = True, to_beat: float = math.inf
+    ) -> Generator[Probes, Answers, str]:
         """Descend to a local minimum of the components in use; returns the reason for stopping.
 
         Arguments
         ---------
         ignore_budget: bool, whether the first gradient is asked for even if the budget does not cover it.
         exchanging: bool, whether exchanges are tried at the end.
+        to_beat: float, the value of F that must be reached; the descent ends if it makes too little progress for that.
         """
         at = self.at
         moved = at.theta is not self.context.theta0 and at.theta is not self.local_minimum and not at.g.size
@@ -137,9 +141,12 @@ class Descent:
             ignore_budget = False
             g = yield from at.full_gradient()
             if at.theta is not self.local_minimum:
+                F = at.F
                 reason = yield from self._iterate(g)
                 if reason:
                     return reason
+                if at.F - DESCENT.hopeful_steps * (F - at.F) > to_beat:
+                    return "The best value of F is out of reach."
                 if at.theta is not self.local_minimum:
                     continue
             if not exchanging:

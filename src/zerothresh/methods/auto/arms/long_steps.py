@@ -12,7 +12,8 @@ import numpy as np
 
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.moves.component_race import BestIterate, ComponentRace
+from zerothresh.methods.auto.moves.best_iterate import BestIterate, Stall
+from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.long_moves import LongMoves
 from zerothresh.methods.auto.settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
@@ -33,12 +34,17 @@ class LongSteps:
     decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether slopes tell little, or bounds say how long a step may be; groups are left to other arms."""
+        """Whether slopes tell little, or bounds say how long a step may be and the budget allows several of them.
+
+        Groups are left to other arms.
+        """
         free, box = context.free(), context.box
         if context.constraint.groups is not None or not free.size:
             return False
         bounded = box is not None and bool(np.isfinite(box.high[free] - box.low[free]).all())
-        return diagnosis.rough or diagnosis.kink or bounded
+        values = LONG_STEPS.least_steps * (LONG_STEPS.first_groups + 2 * math.log2(free.size))  # of F, as forecast
+        steep = diagnosis.length < LONG_STEPS.short_length * float(np.abs(context.theta0).max())
+        return diagnosis.rough or diagnosis.kink or steep or (bounded and context.left > values * context.n)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls in which bisection of long steps should have found a coordinate or two."""
@@ -49,40 +55,48 @@ class LongSteps:
         race = ComponentRace(context, diagnosis)
         yield from race.begin()
         moves, best = LongMoves(context, diagnosis, race), BestIterate(context, race)
-        yield from self._forward(moves, best)
-        yield from self._backward(moves, best)
-        kinds = (
-            moves.add,
-            moves.drop,
-            moves.exchange,
-            moves.turn,
-            moves.swap,
-            moves.value,
-            moves.drift,
-        )
-        rates, spent = np.zeros(len(kinds)), np.zeros(len(kinds))  # recent falls per call, and calls
-        for turn in itertools.count():
-            if race.due:
-                yield from race.grow()
-            explore = turn % LONG_STEPS.explore == 0 or not rates.any()
-            kind = int(np.argmin(spent) if explore else np.argmax(rates))
-            before = context.used
-            fall = yield from kinds[kind]()
-            calls = max((context.used - before) / race.used, 1)
-            spent[kind] += calls
-            keep = (1 - LONG_STEPS.recent) ** calls
-            rates[kind] = keep * rates[kind] + (1 - keep) * fall / calls
-            best.note()
+        while True:
+            stall = Stall(race)
+            yield from self._forward(moves, best, stall)
+            yield from self._backward(moves, best, stall)
+            yield from self._mixed(moves, best, stall)
+            yield from moves.kick(best.theta)
 
-    def _forward(self, moves, best):
+    def _forward(self, moves: LongMoves, best: BestIterate, stall: Stall) -> Generator[Probes, Answers, None]:
         """Add steps until there is no room, or none of them helps."""
         failed = 0
         while moves.room and failed < LONG_STEPS.patience:
             fall = yield from moves.add()
             failed = 0 if fall > 0 else failed + 1
+            stall.note(fall)
             best.note()
 
-    def _backward(self, moves, best):
+    def _backward(self, moves: LongMoves, best: BestIterate, stall: Stall) -> Generator[Probes, Answers, None]:
+        """Measure how much each coordinate of the support is missed, and leave out those that are not."""
         for _ in range(moves.support.size):
-            yield from moves.drop()
+            stall.note((yield from moves.drop()))
             best.note()
+
+    def _mixed(self, moves: LongMoves, best: BestIterate, stall: Stall) -> Generator[Probes, Answers, None]:
+        """Make the move that lowered F most per call of late, and the others now and then, until none helps."""
+        race = moves.race
+        kinds = (moves.add, moves.drop, moves.exchange, moves.turn, moves.swap, moves.value, moves.drift)
+        rates, spent = np.zeros(len(kinds)), np.zeros(len(kinds))  # recent falls per value of F, and values
+        idle = 0  # moves in a row that had nothing to ask for
+        for turn in itertools.count():
+            if race.due:
+                yield from race.grow()
+            explore = turn % LONG_STEPS.explore == 0 or not rates.any()
+            kind = int(np.argmin(spent) if explore else np.argmax(rates))
+            before = race.calls
+            fall = yield from kinds[kind]()
+            asked = (race.calls - before) / race.used
+            spent[kind] = spent[kind] + asked if asked else spent.max() + 1  # with nothing to ask for, it comes last
+            idle = 0 if asked else idle + 1
+            values = max(asked, 1)
+            keep = (1 - LONG_STEPS.recent) ** values
+            rates[kind] = keep * rates[kind] + (1 - keep) * fall / values if asked else 0.0
+            stall.note(fall)
+            best.note()
+            if stall.reached or idle > len(kinds):
+                return

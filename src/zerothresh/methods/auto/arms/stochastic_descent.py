@@ -8,30 +8,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.arm import Ended
+from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.moves.response_surface import ResponseSurface
+from zerothresh.methods.auto.oracle import slopes_inside
+from zerothresh.methods.auto.settings import DESCENT, STOCHASTIC, TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
-_COMPARISON_CALLS = 48  # F is the mean of at least this many calls when points are compared
-_FIRST_STAGE_STEPS = 12
-_BATCH = 4  # components per stochastic gradient
-_CALIBRATION_BATCH = 8  # components per gradient while lengths are calibrated
-_CALIBRATION_LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # in natural lengths
-_SAFETY = 0.6  # the learning rate is this share of the one that lowered F most
-_MAX_FAILURES = 12  # unsuccessful stages (less the successful ones) after which the search ends
-_MAX_SURFACE_COORDINATES = 30  # a surface has about k^2 / 2 coefficients: a larger support needs too many values
-_SURFACE_SHARE = 0.4  # of the calls made so far: what a surface may cost
-_TINY = 1e-300  # lower limit of divisors
 
-
+@dataclass(frozen=True)
 class StochasticDescent:
-    """A search by stages of unjudged stochastic gradient steps.
+    """Stages of stochastic gradient steps, for random values whose noise hides single steps.
+
+    >>> StochasticDescent().name
+    'stochastic descent'
+    """
+
+    name: ClassVar[str] = "stochastic descent"
+    decisive: ClassVar[bool] = True
+
+    def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
+        """Whether the noise is strong, and the budget pays for the stages."""
+        free = context.free().size
+        return diagnosis.strong_noise and free > 0 and context.left > STOCHASTIC.calls_per_coordinate * free
+
+    def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
+        """Return all calls that are left: noise averages out slowly, and no early judgement is fair."""
+        return int(context.left)
+
+    def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
+        """Run stages until many of them in a row have not lowered F."""
+        context.confirmed = True  # all that it assumes is the noise, which has been measured
+        return Ended((yield from _Stages(context, diagnosis).search()))
+
+
+class _Stages:
+    """The state of the stages: the best point so far, and the lengths of steps.
 
     Arguments
     ---------
@@ -47,10 +67,8 @@ class StochasticDescent:
 
     def _mean_gradient(self, theta: Array, components: Indices, mu: float) -> Generator[Probes, Answers, Array]:
         """Estimate the mean gradient of some components by central differences."""
-        base = np.zeros(components.size)  # it cancels in central differences; with bounds they are one-sided
-        if self.context.box is not None:
-            base = (yield from self.context.values([theta], components))[0]
-        slopes, _ = yield from self.context.slopes(theta, self.C, mu, components, base, central=True)
+        mu = min(mu, DESCENT.longest_share_of_box * self.diagnosis.room)
+        slopes = yield from slopes_inside(self.context, theta, self.C, mu, components)
         g = np.zeros(self.context.d)
         g[self.C] = slopes.mean(axis=0)
         return g
@@ -67,45 +85,54 @@ class StochasticDescent:
         context = self.context
         if not (yield from self._calibrate()):
             return "No step length lowers F by more than the noise."
-        stage_steps, failures = _FIRST_STAGE_STEPS, 0
-        while failures < _MAX_FAILURES:
-            from_start = failures % 3 == 2  # every third failure: start again, which may lead to another support
-            theta, eta = (context.theta0, self.first_eta) if from_start else (self.theta, self.eta)
-            mean = np.zeros(context.d)
-            steps = 3 * _FIRST_STAGE_STEPS if from_start else stage_steps
-            for t in range(steps):
-                components = context.rng.subset(context.n, min(context.n, _BATCH))
-                g = yield from self._mean_gradient(theta, components, self.mu)
-                theta = context.H(theta - eta * g)
-                if 2 * t >= steps:  # average the second half, when the iterates are near the minimum
-                    mean += (theta - mean) / (t + 1 - (steps + 1) // 2)
-            points = [self.theta, context.H(mean), theta]
-            points.append((yield from self._minimise_surface(points[1])))
-            estimates = yield from self._compare(points, _COMPARISON_CALLS * 2 ** min(failures, 5))
+        steps, failures = STOCHASTIC.first_steps, 0
+        while failures < STOCHASTIC.most_failures:
+            anew = failures % STOCHASTIC.start_again == STOCHASTIC.start_again - 1  # it may lead to another support
+            mean, last = yield from (
+                self._stage(context.theta0, self.first_eta, STOCHASTIC.start_again * STOCHASTIC.first_steps)
+                if anew
+                else self._stage(self.theta, self.eta, steps)
+            )
+            points = [self.theta, mean, last, (yield from self._minimise_surface(mean))]
+            doublings = min(failures, STOCHASTIC.most_doublings)
+            estimates = yield from self._compare(points, STOCHASTIC.comparison_calls * 2**doublings)
             best = int(np.argmin(estimates))
             failures = failures + 1 if best == 0 else max(0, failures - 1)
-            if best == 0 and not from_start:
-                self.eta /= 2.0
-                shortest_mu = 0.5 * float(np.abs(self.theta).max())
-                self.mu = max(self.mu / 1.7, min(self.mu, shortest_mu))  # too long is biased, too short is noise
-                stage_steps = math.ceil(1.2 * stage_steps)
+            if best == 0 and not anew:
+                self.eta /= STOCHASTIC.slower
+                way = float(np.abs(self.theta - context.theta0).max())
+                shortest = min(self.mu, STOCHASTIC.shortest_step * way)  # too long is biased, too short is noise
+                self.mu = max(self.mu / STOCHASTIC.shorten, shortest)
+                steps = math.ceil(STOCHASTIC.more_steps * steps)
             self.theta = points[best]
             context.move(self.theta, float(estimates[best]))
         return "No further stage lowers F."
 
+    def _stage(self, theta: Array, eta: float, steps: int) -> Generator[Probes, Answers, tuple[Array, Array]]:
+        """Make stochastic gradient steps; return the mean of the second half of the iterates, and the last one."""
+        context, mean = self.context, np.zeros(self.context.d)
+        for t in range(steps):
+            components = context.rng.subset(context.n, min(context.n, STOCHASTIC.batch))
+            g = yield from self._mean_gradient(theta, components, self.mu)
+            theta = context.H(theta - eta * g)
+            if 2 * t >= steps:
+                mean += (theta - mean) / (t + 1 - (steps + 1) // 2)
+        return context.H(mean), theta
+
     def _minimise_surface(self, theta: Array) -> Generator[Probes, Answers, Array]:
         """Minimise a response surface on the support; a surface that exists already gets more values."""
         context, S = self.context, np.flatnonzero(theta)
-        if not 0 < S.size <= _MAX_SURFACE_COORDINATES or context.left < 20 * context.n:
+        affordable = context.left >= STOCHASTIC.surface_values * context.n
+        if not 0 < S.size <= DESCENT.most_surface_coordinates or not affordable:
             return theta
-        support_key = S.tobytes()
-        if support_key not in self.surfaces:
-            repeated = yield from context.values([theta] * 8)
+        support = S.tobytes()
+        if support not in self.surfaces:
+            repeated = yield from context.values([theta] * STOCHASTIC.noise_repeats)
             noise = float(repeated.mean(axis=1).std(ddof=1))
             prior = np.eye(S.size) / self.first_eta
-            self.surfaces[support_key] = ResponseSurface(context, theta, prior, self.mu, max(noise, _TINY))
-        theta = yield from self.surfaces[support_key].search(_SURFACE_SHARE * context.used, context.everything)
-        return theta
+            self.surfaces[support] = ResponseSurface(context, theta, prior, self.mu, max(noise, TINY))
+        calls = STOCHASTIC.surface_share * context.used
+        return (yield from self.surfaces[support].search(calls, context.everything))
 
     def _calibrate(self) -> Generator[Probes, Answers, bool]:
         """Try several difference steps and moves of the same lengths; keep the pair that lowers F most.
@@ -113,21 +140,20 @@ class StochasticDescent:
         Returns whether any pair lowers F.
         """
         context = self.context
-        components = context.rng.subset(context.n, min(context.n, _CALIBRATION_BATCH))
-        trials, settings = [self.theta], [(0.0, 0.0)]
-        for share in _CALIBRATION_LENGTHS:
+        components = context.rng.subset(context.n, min(context.n, STOCHASTIC.calibration_batch))
+        trials, lengths = [self.theta], [(0.0, 0.0)]
+        for share in STOCHASTIC.calibration_lengths:
             length = share * self.diagnosis.length
             g = yield from self._mean_gradient(self.theta, components, length)
             norm = float(np.linalg.norm(context.constraint.project(g) if context.box is None else g))
-            if norm > 0:
-                for factor in (0.5, 2.0):
-                    trials.append(context.H(self.theta - (factor * length / norm) * g))
-                    settings.append((length, factor * length / norm))
-        estimates = yield from self._compare(trials, _COMPARISON_CALLS // 4)
-        finalists = np.unique(np.append(np.argsort(estimates, kind="stable")[:4], 0))
-        estimates = yield from self._compare([trials[a] for a in finalists.tolist()], _COMPARISON_CALLS)
+            for factor in STOCHASTIC.calibration_factors if norm > 0 else ():
+                trials.append(context.H(self.theta - (factor * length / norm) * g))
+                lengths.append((length, factor * length / norm))
+        estimates = yield from self._compare(trials, STOCHASTIC.comparison_calls // STOCHASTIC.finalists)
+        finalists = np.unique(np.append(np.argsort(estimates, kind="stable")[: STOCHASTIC.finalists], 0))
+        estimates = yield from self._compare([trials[a] for a in finalists.tolist()], STOCHASTIC.comparison_calls)
         best = int(finalists[np.argmin(estimates)])
-        self.theta, (self.mu, eta) = trials[best], settings[best]
-        self.eta = self.first_eta = _SAFETY * eta
+        self.theta, (self.mu, eta) = trials[best], lengths[best]
+        self.eta = self.first_eta = STOCHASTIC.safety * eta
         context.move(self.theta, float(estimates.min()))
         return best > 0

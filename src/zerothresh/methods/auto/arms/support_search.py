@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arm import Ended
+from zerothresh.methods.auto.arms.restarting import Restarts
 from zerothresh.methods.auto.moves.column_probe import ColumnProbe
 from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
-from zerothresh.methods.auto.moves.restarts import partial_support, places, random_points, typical_size
+from zerothresh.methods.auto.moves.parabola_test import is_parabola
+from zerothresh.methods.auto.moves.restarts import places, support_of
 from zerothresh.methods.auto.oracle import ExactOracle
-from zerothresh.methods.auto.settings import SUPPORT_SEARCH, TINY
+from zerothresh.methods.auto.settings import DESCENT, SUPPORT_SEARCH, TINY
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -41,7 +44,8 @@ class SupportSearch:
 
     def __init__(self, descent: Descent) -> None:
         self.descent, self.at, self.context = descent, descent.at, descent.context
-        self.turns = self.restarts = self.gains = 0  # turns, restarts, and turns that found a better point
+        self.turns = self.gains = 0  # turns, and those that found a better point
+        self.restarts = Restarts(descent)
         self.probe: ColumnProbe | None = None  # the second derivatives at the best point
         self.exchanges_left = descent.context.constraint.groups is None  # the model knows no groups
 
@@ -57,12 +61,19 @@ class SupportSearch:
         at, descent = self.at, self.descent
         yield from descent.resume_after_budget_increase()
         if self.supports <= 1:
+            if (yield from is_parabola(at)):
+                return Ended("F is quadratic, and there is only one support: this is its minimum.", certified=True)
             return Ended("There is only one support, and no step lowers F on it.")
+        yield from self._reopen()
         exchange = self._swap if at.oracle.diagnosis.rough else self._exchange
         spent = {exchange: 0, self._restart: 0}  # calls by kind of move
-        descent.tried.add(_support(at.theta))
+        descent.tried.add(support_of(at.theta))
         self.context.remark("Other supports are searched by exchanges and restarts.")
         while len(descent.tried) < self.supports:
+            few = self.supports <= SUPPORT_SEARCH.most_enumerated and self.context.constraint.groups is None
+            if few and not self.exchanges_left:
+                yield from self._enumerate()
+                break
             move = min(spent, key=lambda kind: spent[kind])
             before, F = self.context.used, at.F
             yield from move()
@@ -74,9 +85,36 @@ class SupportSearch:
                 self.gains, self.exchanges_left = self.gains + 1, self.context.constraint.groups is None
         return Ended(f"All {self.supports} supports were tried.", certified=not at.oracle.diagnosis.random)
 
+    def _enumerate(self) -> Asks:
+        """Try every support that has not been tried: there are few of them."""
+        at, free, include = self.at, self.context.free(), self.context.constraint.include
+        optional = np.setdiff1d(free, include)
+        for chosen in combinations(optional.tolist(), min(self.context.k, free.size) - include.size):
+            S = np.sort(np.append(include, np.array(chosen, np.int64)))
+            if S.tobytes() in self.descent.tried:
+                continue
+            g = yield from at.full_gradient()
+            self.descent.tried.add(S.tobytes())
+            point = at.model.minimiser_on(at.theta, g, at.C, np.searchsorted(at.C, S))
+            if (yield from try_point(at, self.context.H(point))):
+                yield from self.descent.descend(exchanging=False)
+
+    def _reopen(self) -> Asks:
+        """Where only the steepest coordinates were searched: look at all of them again, as long as that pays."""
+        at, gained = self.at, True
+        while at.screened and gained:
+            if at.calls_available < DESCENT.min_gradients * at.oracle.gradient_cost(self.context.free().size):
+                return
+            F = at.F
+            yield from at.reopen()
+            self.descent.local_minimum = None
+            yield from self.descent.descend()
+            gained = F - at.negligible > at.F
+
     def _beyond_the_budget(self) -> Asks:
         """Ask for the next gradient although the budget does not cover it: a larger budget continues the run here."""
         self.at.discard_gradient()
+        self.at.recalling = False  # something must be asked for
         yield from self.descent.descend(ignore_budget=True)
 
     @property
@@ -98,12 +136,12 @@ class SupportSearch:
         smooth = isinstance(at.oracle, ExactOracle) and at.theta.any()
         points = (yield from self._probe()) if smooth else self._drawn_exchange(g)
         for point in points:
-            descent.tried.add(_support(point))
+            descent.tried.add(support_of(point))
             if at.calls_available < trial_cost(at):
                 return
             if (yield from try_point(at, self.context.H(point))):
                 yield from descent.descend()
-                descent.tried.add(_support(at.theta))
+                descent.tried.add(support_of(at.theta))
                 return
 
     def _probe(self) -> Generator[Probes, Answers, list[Array]]:
@@ -124,8 +162,8 @@ class SupportSearch:
         if incomplete.size:
             yield from probe.measure(int(incomplete[0]), everything)
             return []
+        new = [point for point in probe.best_supports() if support_of(point) not in self.descent.tried]
         self.exchanges_left = False
-        new = [point for point in probe.best_supports() if _support(point) not in self.descent.tried]
         return new[: SUPPORT_SEARCH.model_trials]
 
     def _drawn_exchange(self, g: Array) -> list[Array]:
@@ -157,51 +195,7 @@ class SupportSearch:
 
     def _restart(self) -> Asks:
         """Descend from a random sparse point or from a part of the best support; keep the better point."""
-        at, descent = self.at, self.descent
         if not self._restart_affordable:
             yield from self._exchange() if self.exchanges_left else self._beyond_the_budget()
             return
-        self.restarts += 1
-        theta, values, decrease, gradient = at.theta, at.values, at.total_decrease, (at.g, at.g_theta)
-        C, stages = at.C, [at.C]
-        if theta.any() and self.restarts % SUPPORT_SEARCH.partial_every == 0:
-            start, dropped = partial_support(at)
-            stages = [np.setdiff1d(C, dropped), C]  # at first without the coordinates that were dropped
-            start_values = yield from at.values_at(start)
-        else:
-            start, start_values = yield from self._random_start()
-        at.go(start, start_values)
-        at.reporting = False
-        for candidates in stages:
-            at.C = candidates
-            at.use(at.oracle.at_first())
-            descent.local_minimum = None
-            yield from descent.descend(exchanging=False)
-        at.reporting = True
-        descent.tried.add(_support(at.theta))
-        if float(values.mean()) - at.negligible > at.F:
-            at.total_decrease = max(decrease, decrease + float(values.mean()) - at.F)
-            at.report()
-            yield from descent.descend()
-            return
-        at.go(theta, values)
-        at.total_decrease, (at.g, at.g_theta) = decrease, gradient
-        descent.local_minimum = theta
-        at.report()
-
-    def _random_start(self) -> Generator[Probes, Answers, tuple[Array, Array]]:
-        """Return a random sparse point and the values there; from a stationary start, the best of several lengths."""
-        at, size = self.at, typical_size(self.at)
-        if at.theta.any():
-            point = random_points(at, at.C, size, 1)[0]
-            return point, (yield from at.values_at(point))
-        length = size * SUPPORT_SEARCH.length_growth ** (self.restarts % SUPPORT_SEARCH.length_cycle - 1)
-        points = random_points(at, at.C, length, SUPPORT_SEARCH.first_points)
-        values = yield from self.context.values(points, at.oracle.components)
-        lowest = int(np.argmin(values.mean(axis=1)))
-        return points[lowest], values[lowest]
-
-
-def _support(theta: Array) -> bytes:
-    """Return what identifies the support of a point."""
-    return np.flatnonzero(theta).tobytes()
+        yield from self.restarts.restart()

@@ -9,7 +9,9 @@ from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.settings import DESCENT, TINY
 
 
-def gauss_newton(coordinates: Indices, C: Indices, G: Array, linear: Array, changes: Array) -> QuasiNewton | None:
+def gauss_newton(
+    coordinates: Indices, C: Indices, G: Array, moves: Array, changes: Array, noise: float
+) -> QuasiNewton | None:
     """Return the model with Hessian mean_i kappa_i g_i g_i', from one more value of each component.
 
     f_i(theta + s) is about f_i + g_i.s + kappa_i (g_i.s)^2 / 2. This is exact if f_i is a quadratic function of one
@@ -20,15 +22,20 @@ def gauss_newton(coordinates: Indices, C: Indices, G: Array, linear: Array, chan
     coordinates: sorted indices of the coordinates of the model, shape (p,).
     C: indices of the coordinates on which the gradients are known, a part of them, shape (c,).
     G: array of shape (m, c), the gradients of the components.
-    linear: array of shape (m,), the changes g_i.s that the gradients predict for a move along each one.
-    changes: array of shape (m,), the changes that were seen.
+    moves: array of shape (m, c), a move s along each gradient, which bounds may have bent.
+    changes: array of shape (m,), the changes of the components over these moves.
+    noise: float, the standard deviation of a value.
 
     Returns
     -------
     the model, or None if no component is curved.
     """
-    kappa = 2 * (changes - linear) / np.maximum(linear * linear, TINY)
-    kappa = np.where(np.isfinite(kappa) & (kappa > 0), kappa, 0.0)
+    linear = np.einsum("rc,rc->r", moves, G)
+    bend = changes - linear
+    aligned = np.abs(linear) > DESCENT.least_alignment * np.linalg.norm(moves, axis=1) * np.linalg.norm(G, axis=1)
+    clear = bend > DESCENT.clear_bend * noise
+    kappa = np.where(aligned & clear, 2 * bend / np.maximum(linear * linear, TINY), 0.0)
+    kappa = np.where(np.isfinite(kappa), kappa, 0.0)
     A = (G * kappa[:, None]).T @ G / len(G)
     mean_curvature = float(np.trace(A)) / C.size
     if not mean_curvature > 0:

@@ -80,11 +80,8 @@ def _cross_covariance(kernel: str, parameters: Array, Z: Array, X: Array) -> Arr
     amplitude = math.exp(2 * parameters[p])
     A, B = Z * np.exp(-parameters[:p]), X * np.exp(-parameters[:p])
     if kernel == "sum":
-        return (
-            amplitude
-            / p
-            * np.sum([_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)], axis=0)
-        )
+        terms = [_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)]
+        return np.asarray(amplitude / p * np.sum(terms, axis=0))
     r2 = np.maximum(np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2 * A @ B.T, 0.0)
     return amplitude * _correlation(kernel, r2)[0]
 
@@ -102,7 +99,7 @@ def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float]:
     return (y - centre) / deviation, jacobian - y.size * math.log(deviation), centre, deviation
 
 
-def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, noisy: bool) -> GaussianProcess:
+def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, random: bool) -> GaussianProcess:
     """Fit the parameters by their posterior density.
 
     Arguments
@@ -110,12 +107,12 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, nois
     X: array of shape (points, p) in the unit cube. y: array (points,), the values, means of ``counts`` calls each.
     form: the warp and the kernel.
     start: the parameters to start from, or None: then two standard starts are tried.
-    noisy: bool, whether values are random, so that the prior of the noise allows for it.
+    random: bool, whether values are random, so that the prior of the noise allows for it.
     """
     p = X.shape[1]
     t, jacobian, centre, scale = _standardise(y, form[0])
     squares = (X[:, None, :] - X[None, :, :]) ** 2
-    prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(SET.usual_noise[noisy])])
+    prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(SET.usual_noise[random])])
     spread = np.array([SET.length_spread] * p + [SET.amplitude_spread, SET.noise_spread])
 
     def objective(parameters: Array) -> tuple[float, Array]:
@@ -183,5 +180,6 @@ def log_expected_improvement(mean: Array, deviation: Array, best: float) -> Arra
     """Return the logarithm of the expected fall below ``best``; far out, by its asymptotic expansion."""
     z = (best - mean) / deviation
     near = z * ndtr(z) + np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    far = -0.5 * z * z - np.log(np.maximum(z * z, 1.0)) - 0.5 * math.log(2 * math.pi)
+    w = np.maximum(z * z, SET.asymptotic**2)
+    far = -0.5 * (w + math.log(2 * math.pi)) - np.log(w) + np.log1p(-3 / w + 15 / w**2)
     return np.asarray(np.log(deviation) + np.where(z > SET.asymptotic, np.log(np.maximum(near, TINY)), far))

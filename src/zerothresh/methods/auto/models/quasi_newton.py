@@ -37,6 +37,15 @@ class QuasiNewton:
         self.B = np.eye(self.coordinates.size) * curvature
         self.scaled = True
 
+    def onto(self, coordinates: Indices) -> QuasiNewton:
+        """Return the model on other coordinates; those that were not modelled have the mean curvature."""
+        if not self.scaled:
+            return QuasiNewton(coordinates)
+        B = np.eye(coordinates.size) * self.mean_curvature
+        new, old = np.isin(coordinates, self.coordinates), np.isin(self.coordinates, coordinates)
+        B[np.ix_(new, new)] = self.B[np.ix_(old, old)]
+        return QuasiNewton(coordinates, B)
+
     def block(self, C: Indices) -> Array:
         """Return the block of the Hessian for the coordinates C."""
         if C.size == self.coordinates.size:

@@ -28,7 +28,7 @@ def in_use(data: IndexRows, theta: Array, include: Indices) -> Array:
 def strongest_coordinates(
     data: IndexRows, slope: Array, curvature: Array, theta: Array, include: Indices, size: int
 ) -> Indices:
-    """Return where in C the ``size`` coordinates of largest |slope| / sqrt(curvature) are, at theta or the start.
+    """Return the positions in C of the ``size`` coordinates of largest |slope| / sqrt(curvature), at either point.
 
     Those in use stay in any case.
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.moves.bisection import Bisection, Comparison
+from zerothresh.methods.auto.models.value_comparison import ValueComparison
+from zerothresh.methods.auto.moves.bisection import Bisection
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -33,6 +34,7 @@ class ActiveScreen:
     ----------
     components: the components that the screen asks for; whether a coordinate matters shows in a few of them.
     active: the coordinates found so far, and how much each changed F.
+    bounded: bool array of shape (d,), which coordinates have two finite bounds.
     reach: float, how far the region goes from the start, along coordinates without bounds.
     lowest: the best point so far, feasible or not, with the values of the components there.
     """
@@ -42,10 +44,12 @@ class ActiveScreen:
         self.free = context.free()
         self.limit = most_active(self.free.size)
         self.reach = SET.region * diagnosis.length / math.sqrt(context.d)
+        box = context.box
+        self.bounded = np.zeros(context.d, bool) if box is None else np.isfinite(box.low) & np.isfinite(box.high)
         self.components = context.everything
         if context.n > SET.screen_components:
             self.components = np.sort(context.rng.subset(context.n, SET.screen_components))
-        self.comparison = Comparison(diagnosis, self.components.size)
+        self.comparison = ValueComparison(diagnosis.noise, diagnosis.random, self.components.size)
         self.active: dict[int, float] = {}
         self.lowest: tuple[Array, Array] = (context.theta0, np.full(self.components.size, np.inf))
         self._pairs: list[Bisection] = []
@@ -60,21 +64,19 @@ class ActiveScreen:
         """The other coordinates that are free to change."""
         return np.setdiff1d(self.free, self.known)
 
+    @property
+    def most_calls(self) -> float:
+        """The calls of a screen or a bisection after which it is given up."""
+        return 2 * self.limit * math.log2(self.free.size) * self.components.size
+
     def region(self) -> tuple[Array, Array]:
         """Return the lower and upper end per coordinate: the bounds if both are finite, or a range around the start."""
         theta0, box = self.context.theta0, self.context.box
         low, high = theta0 - self.reach, theta0 + self.reach
         if box is not None:
-            finite = np.isfinite(box.low) & np.isfinite(box.high)
-            low = np.where(finite, box.low, np.maximum(low, box.low))
-            high = np.where(finite, box.high, np.minimum(high, box.high))
+            low = np.where(self.bounded, box.low, np.maximum(low, box.low))
+            high = np.where(self.bounded, box.high, np.minimum(high, box.high))
         return low, high
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the region is that of the bounds, so that it cannot grow."""
-        box = self.context.box
-        return box is not None and bool((np.isfinite(box.low) & np.isfinite(box.high)).all())
 
     def values(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
         """Return the values of the components at points, (points, components)."""
@@ -103,7 +105,7 @@ class ActiveScreen:
         self.see(theta0, start)
         for _ in range(SET.growths):
             value = (yield from self.values([self.mixed(theta0, self.free)]))[0]
-            if self.bounded or self.comparison.distance(value, start, 0.0) > 1:
+            if self.bounded.all() or self.comparison.distance(value, start, 0.0) > 1:
                 break
             self.reach *= SET.growth
         for _ in range(SET.density_tests):
@@ -126,7 +128,7 @@ class ActiveScreen:
         Raises `TooManyActive` if F depends on more coordinates than can be found.
         """
         context, quiet, size = self.context, 0, self.components.size
-        end = context.used + 2 * self.limit * math.log2(self.free.size) * size
+        end = context.used + self.most_calls
         while quiet < (quiet_pairs if self.active else SET.plateau_pairs) and context.used < end:
             if context.left < 4 * size or not self.unknown.size:
                 return
@@ -136,20 +138,18 @@ class ActiveScreen:
                 at_base = (yield from self.values([base]))[0]
             other = self.mixed(base, self.unknown)
             value = (yield from self.values([other]))[0]
-            found = yield from self.bisect(base, other, at_base, value, share, end - context.used)
+            found = yield from self.bisect(base, at_base, other, value, share)
             quiet = 0 if found else quiet + 1
 
-    def bisect(
-        self, a: Array, b: Array, at_a: Array, at_b: Array, share: float, calls: float
-    ) -> Generator[Probes, Answers, bool]:
+    def bisect(self, a: Array, at_a: Array, b: Array, at_b: Array, share: float) -> Generator[Probes, Answers, bool]:
         """Look for the unknown coordinates that make two points differ in F; return whether one was found."""
-        count = 1
-        if self.comparison.distance(at_a, at_b, share) <= 1:
+        distance = self.comparison.distance(at_a, at_b, share)
+        if distance <= 1:
             return False
-        if self.random:  # the difference may be noise: ask again
+        if self.random and distance <= SET.beyond_doubt:  # the difference may be noise: ask again
             again = yield from self.values([a, b])
-            at_a, at_b, count = 0.5 * (at_a + again[0]), 0.5 * (at_b + again[1]), 2
-            if self.comparison.distance(at_a, at_b, share, count) <= 1:
+            at_a, at_b = 0.5 * (at_a + again[0]), 0.5 * (at_b + again[1])
+            if self.comparison.distance(at_a, at_b, share, 2) <= 1:
                 return False
         differing = self.unknown[a[self.unknown] != b[self.unknown]]
         order = differing[self.context.rng.subset(differing.size, differing.size)]
@@ -158,7 +158,7 @@ class ActiveScreen:
             self.context, self.comparison, self.components, a, b, (at_a, at_b), order, share=share, limit=limit
         )
         self._pairs.append(pair)
-        found = yield from pair.search(calls)
+        found = yield from pair.search(self.most_calls)
         for mask, value in zip(pair.asked, pair.answers, strict=True):
             if value.mean() < self.lowest[1].mean():
                 self.lowest = np.where(mask, b, a), value

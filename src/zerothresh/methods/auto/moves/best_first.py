@@ -70,7 +70,8 @@ class BestFirstBisection:
         self.asked = 0
 
     def _step(self, size: int) -> float:
-        return max(self.scale * group_step(self.diagnosis, size), TINY)
+        longest = self.diagnosis.length / math.sqrt(size)
+        return max(min(self.scale * group_step(self.diagnosis, size), longest), TINY)
 
     def _ask(self, groups: list[Indices]) -> Generator[Probes, Answers, Array]:
         """Return the slopes of groups for each component of the sample: (groups, components)."""
@@ -108,8 +109,8 @@ class BestFirstBisection:
         slopes = np.array([group.slopes for group in self.groups])
         count, size = slopes.shape
         noise = float(slopes.var(axis=1, ddof=1).mean()) if size > 1 else 0.0
-        chance = (1 + SETTINGS.chance * math.sqrt(2 / count)) / size
-        return float((slopes.mean(axis=1) ** 2).mean()) / max(noise, TINY) - chance
+        chance = float(1 + SETTINGS.chance * math.sqrt(2 / count)) / int(size)
+        return float(np.square(slopes.mean(axis=1)).mean()) / max(noise, TINY) - chance
 
     def coarse(self) -> list[FoundSlope]:
         """Return all coordinates with the mean slope of their group, where there are too few values to split them."""

@@ -19,9 +19,8 @@ from itertools import combinations
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
-from zerothresh.methods.auto.settings import EPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -29,39 +28,8 @@ from zerothresh.rounds.requests import Probes
 Chosen = frozenset[int]  # the groups that a hybrid takes from b
 
 
-class TooManyActive(Exception):  # noqa: N818: not an error, but a finding
+class TooManyActive(Exception):
     """More coordinates matter than the bisection can pay for."""
-
-
-class Comparison:
-    """Which differences of values are seen: above the noise, and above a share of the spread of all values so far.
-
-    Arguments
-    ---------
-    diagnosis: what the first calls found.
-    components: the number of components of which a value consists.
-    """
-
-    def __init__(self, diagnosis: Diagnosis, components: int) -> None:
-        self.noise, self.random = diagnosis.noise, diagnosis.random
-        self.low, self.high = np.full(components, np.inf), np.full(components, -np.inf)
-
-    def see(self, value: Array) -> None:
-        """Take a value into the spread."""
-        self.low, self.high = np.minimum(self.low, value), np.maximum(self.high, value)
-
-    def floor(self) -> Array:
-        """Return the largest difference per component that noise and rounding explain."""
-        size = np.maximum(np.abs(self.low), np.abs(self.high))
-        return np.maximum(SET.deviations * math.sqrt(2) * self.noise, SET.rounding * EPS * size)
-
-    def distance(self, one: Array, other: Array, share: float, calls: int = 1) -> float:
-        """Return the largest difference of two values; above 1, it is more than noise and a share of the spread.
-
-        ``calls`` are the calls of which each of the two is a mean.
-        """
-        unseen = np.maximum(self.floor() / math.sqrt(calls), share * (self.high - self.low))
-        return float((np.abs(one - other) / np.maximum(unseen, np.finfo(float).tiny)).max())
 
 
 class Group:
@@ -95,7 +63,7 @@ class Bisection:
     def __init__(
         self,
         context: Context,
-        comparison: Comparison,
+        comparison: ValueComparison,
         components: Indices,
         a: Array,
         b: Array,
@@ -109,7 +77,7 @@ class Bisection:
         self.groups = {0: Group(candidates)}  # in the order in which the path from a to b takes them
         self.known: dict[Chosen, tuple[Array, int]] = {frozenset(): (values[0], 1), frozenset([0]): (values[1], 1)}
         self.names = 1  # of groups, so far
-        self.joint = True  # whether several groups may be halved at once
+        self.misses = 0  # attempts to halve several groups at once that failed
         self.asked = [np.zeros(a.size, bool), self._mask(candidates)]
         self.answers = [values[0], values[1]]
 
@@ -156,7 +124,7 @@ class Bisection:
         """Choose the groups that the next call halves: one that may have several active coordinates, or several."""
         large = self._divisible()
         mixed = [name for name in large if self.groups[name].undivided < SET.alone_halvings]
-        if mixed or not self.joint:
+        if mixed or self.misses >= SET.joint_misses:
             return [max(mixed or large, key=lambda name: self.groups[name].members.size)]
         large = sorted(large, key=lambda name: -self.groups[name].members.size)[: SET.joint_choice]
         order = {name: place for place, name in enumerate(self.groups)}
@@ -168,7 +136,7 @@ class Bisection:
         return min(batches, key=self._calls_per_bit)
 
     def _calls_per_bit(self, batch: list[int]) -> float:
-        """Return what a batch costs: the hybrids that are not known yet, and one call per halving of its largest group."""
+        """Return what a batch costs: the hybrids that are not known yet, and one call per halving."""
         prefix = self._before(batch[0])
         unknown = sum(prefix | part not in self.known for part in _subsets(batch))
         bits = [math.log2(self.groups[name].members.size) for name in batch]
@@ -189,7 +157,7 @@ class Bisection:
             for part, value in zip(unknown, values, strict=True):
                 self.known[prefix | part] = value, 1
         if len(batch) > 1 and not self._separated([self.known[prefix | part][0] for part in parts]):
-            self.joint = False
+            self.misses = SET.joint_misses
             for name in batch:
                 yield from self._halve([name])
             return
@@ -197,17 +165,16 @@ class Bisection:
         asked = np.concatenate([self._members(prefix), *(halves[name][0] for name in batch)])
         value = (yield from self._ask([asked]))[0]
         exact = [self.comparison.distance(value, self.known[prefix | part][0], 0.0) for part in parts]
-        nearest, second = np.argsort(exact, kind="stable")[:2].tolist()
-        near = self.comparison.distance(value, self.known[prefix | parts[nearest]][0], self.share) <= 1
-        clear = exact[second] > SET.clearer * exact[nearest] and len(batch) > 1
-        if exact[nearest] <= 1 or (near and clear):
+        nearest = int(np.argmin(exact))
+        if exact[nearest] <= 1:
             self._average(prefix | parts[nearest], value)
             for name in batch:
                 self.groups[name].members = halves[name][0 if name in parts[nearest] else 1]
                 self.groups[name].undivided += 1
         elif len(batch) == 1:
-            self._divide(batch[0], *halves[batch[0]], value)
-        else:  # some group has active coordinates in both halves
+            self._divide(batch[0], halves[batch[0]][0], halves[batch[0]][1], value)
+        else:  # some group has active coordinates in both halves, or weak ones
+            self.misses += 1
             for name in batch:
                 if self.groups[name].members.size > 1:
                     yield from self._halve([name])
@@ -244,6 +211,8 @@ class Bisection:
         """Ask again for the effect of each single coordinate, and drop those that were noise."""
         for name in [name for name, group in self.groups.items() if group.members.size == 1 and not group.weak]:
             without = self._before(name)
+            if self._effect(name) > SET.beyond_doubt:
+                continue
             sets = [self._members(without), self._members(without | {name})]
             if self.context.left < 2 * SET.confirmations * self.components.size:
                 return
@@ -256,15 +225,19 @@ class Bisection:
         del self.groups[name]
         self.known = {key - {name}: value for key, value in self.known.items()}
 
+    def _effect(self, name: int) -> float:
+        """Return how much a group changes F on the path from a to b, in units of what can be seen."""
+        before = self._before(name)
+        on, off = self.known.get(before | {name}), self.known.get(before)
+        return 0.0 if on is None or off is None else self.comparison.distance(on[0], off[0], 0.0)
+
     def _found(self) -> dict[int, float]:
-        out = {}
-        for name, group in self.groups.items():
-            if group.members.size == 1 and not group.weak:
-                before = self._before(name)
-                pair = [self.known.get(before | {name}), self.known.get(before)]
-                effect = 0.0 if None in pair else self.comparison.distance(pair[0][0], pair[1][0], 0.0)  # type: ignore[index]
-                out[int(group.members[0])] = effect
-        return out
+        """Return the single coordinates, and their effects."""
+        return {
+            int(group.members[0]): self._effect(name)
+            for name, group in self.groups.items()
+            if group.members.size == 1 and not group.weak
+        }
 
 
 def _subsets(names: list[int]) -> list[Chosen]:

@@ -6,6 +6,7 @@ j in are known as well as a quadratic model can tell. Trying one of them costs a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
 import numpy as np
@@ -33,6 +34,10 @@ class ColumnProbe:
         self.x, self.g = at.theta[at.C], at.g
         self.S = np.flatnonzero(self.x)
         self.hessian = MeasuredHessian(at.C.size)
+        n, k = at.oracle.m, at.context.k
+        # curvature differs less between components than slopes do: some of them are enough to tell what to try
+        self.m = min(n, max(SUPPORT_SEARCH.least_components * k, math.ceil(SUPPORT_SEARCH.component_share * n)))
+        self.g_some = at.component_gradients[: self.m].mean(axis=0)
         self.judged = np.isin(np.arange(at.C.size), self.S)  # coordinates whose exchanges are known
         self.fixed = np.flatnonzero(np.isin(at.C, at.context.constraint.include))
 
@@ -47,7 +52,7 @@ class ColumnProbe:
         known, oracle = self.hessian.known, self.at.oracle
         columns = int((~known.all(axis=0)).sum())
         entries = (int((~known).sum()) + int((~np.diag(known)).sum())) // 2
-        return columns * oracle.value_cost + oracle.gradient_cost(entries)
+        return (columns * oracle.value_cost + oracle.gradient_cost(entries)) * self.m // oracle.m
 
     def measure(self, j: int, rows: Indices) -> Asks:
         """Measure those entries of column j that are unknown, by a difference of two gradients."""
@@ -64,9 +69,9 @@ class ColumnProbe:
             point[self.C[j]] -= step
             point = at.context.inside(point)
             moved = float(point[self.C[j]] - self.theta[self.C[j]])
-        values = yield from at.values_at(point)
-        slopes = yield from at.oracle.slopes(point, self.C[rows], slice(0, at.oracle.m), values)
-        change = slopes.mean(axis=0) - self.g[rows]
+        values = (yield from at.context.values([point], at.oracle.components[: self.m]))[0]
+        slopes = yield from at.oracle.slopes(point, self.C[rows], slice(0, self.m), values)
+        change = slopes.mean(axis=0) - self.g_some[rows]
         self.hessian.add(rows, j, change / moved if abs(moved) > TINY else np.zeros(rows.size))
 
     def draw(self) -> int | None:

@@ -21,7 +21,7 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-class Outcome(NamedTuple):
+class RaceOutcome(NamedTuple):
     """What a race has shown."""
 
     changes: Array  # mean change of the components of the first leg, one per candidate
@@ -46,13 +46,14 @@ class ComponentRace:
         self.noise = diagnosis.noise if diagnosis.random else 0.0
         self.order = np.argsort(context.rng.uniform(context.n), kind="stable")
         self.used = min(context.n, COMPONENT_RACE.first)
-        self.theta = context.theta
+        self.start = self.theta = context.theta
         self.values = np.zeros(context.n)  # at the iterate, of the components in use
         self.at_start = np.zeros(context.n)  # at the point where the arm began
         self.lowest = np.full(context.n, np.inf)  # value seen of each component
         self.floor_hits = np.zeros(context.n, np.int64)  # how often exactly that value was seen
         self.spread = np.ones(context.n)  # recent mean change of each component, over that of all of them
-        self.spent = 0
+        self.calls = 0  # of this arm; others may make calls in between
+        self.grown = 0  # calls until the components in use were doubled last
 
     @property
     def active(self) -> Indices:
@@ -66,32 +67,43 @@ class ComponentRace:
 
     def begin(self) -> Generator[Probes, Answers, None]:
         """Ask for what is not known at the start."""
-        yield from self._know(self.active)
+        yield from self._know_start(self.active)
+        self.values = self.at_start.copy()
 
-    def _know(self, of: Indices) -> Generator[Probes, Answers, None]:
-        context = self.context
-        if context.theta is context.theta0 and not self.spent:
-            self.at_start[of] = yield from context.starts(of)
-            self.values[of] = self.at_start[of]
-            return
-        self.at_start[of] = (yield from context.values([context.theta0], of))[0]
-        self.values[of] = (yield from context.values([self.theta], of))[0]
+    def _know_start(self, of: Indices) -> Generator[Probes, Answers, None]:
+        if self.start is self.context.theta0:
+            self.at_start[of] = yield from self.context.starts(of)
+        else:
+            self.at_start[of] = (yield from self._ask([self.start], of))[0]
+
+    def _ask(self, points: list[Array], of: Indices) -> Generator[Probes, Answers, Array]:
+        self.calls += len(points) * of.size
+        return (yield from self.context.values(points, of))
 
     def grow(self) -> Generator[Probes, Answers, None]:
         """Use twice as many components."""
         more = self.order[self.used : 2 * self.used]
-        known = yield from self.context.values([self.theta], more)
-        self.at_start[more] = yield from self.context.starts(more)
-        self.values[more] = known[0]
+        yield from self._know_start(more)
+        self.values[more] = (yield from self._ask([self.theta], more))[0]
         self.used += more.size
-        self.spent = 0
+        self.grown = self.calls
 
     @property
     def due(self) -> bool:
-        """Whether the components in use have been asked so often that more of them are needed."""
-        return not self.complete and self.spent > COMPONENT_RACE.passes * self.used
+        """Whether the components in use have been asked so often that more of them are needed, and affordable."""
+        asked = self.calls - self.grown > COMPONENT_RACE.passes * self.used
+        return not self.complete and asked and self.context.left > 2 * self.used + self.used
 
-    def run(self, points: list[Array], side_by_side: int) -> Generator[Probes, Answers, Outcome]:
+    @property
+    def leg(self) -> int:
+        """How many components a race begins with."""
+        return min(self.used, max(COMPONENT_RACE.least, round(COMPONENT_RACE.first_leg * math.sqrt(self.used))))
+
+    def affordable(self, count: int) -> int:
+        """Return at most ``count`` candidates, so that the budget lets one of them finish."""
+        return int(max(1, min(count, (self.context.left - self.used + self.leg) // self.leg)))
+
+    def run(self, points: list[Array], side_by_side: int) -> Generator[Probes, Answers, RaceOutcome]:
         """Race candidates; each set of ``side_by_side`` of them keeps one for the second leg.
 
         The winner becomes the iterate.
@@ -99,53 +111,58 @@ class ComponentRace:
         late = np.where(self.at_floor(), COMPONENT_RACE.floor_last, 1.0) / np.maximum(self.spread, TINY)
         keys = self.context.rng.uniform(self.used) ** late[self.active]
         queue = self.active[np.argsort(-keys, kind="stable")]
-        leg = min(self.used, max(COMPONENT_RACE.least, round(COMPONENT_RACE.first_leg * math.sqrt(self.used))))
-        changes = np.zeros((len(points), self.context.n))
-        changes[:, queue[:leg]] = yield from self.changes(points, queue[:leg])
-        first = changes[:, queue[:leg]].mean(axis=1)
-        self._learn(queue[:leg], changes[:, queue[:leg]])
+        leg = at = self.leg
+        changes = np.zeros((len(points), self.used))  # in the order of the queue
+        changes[:, :leg] = yield from self.changes(points, queue[:leg])
+        self._learn(queue[:leg], changes[:, :leg])
         sums = changes.sum(axis=1)
+        first = sums / leg
         starts = range(0, len(points), side_by_side)
         left = np.array([at + int(np.argmin(sums[at : at + side_by_side])) for at in starts])
-        at = leg
         while at < self.used:
             left = left[sums[left] < 0]
             some = queue[at : 2 * at]
             affordable = int(self.context.left // (some.size * (2 if self.noise else 1)))
             left = left[np.argsort(sums[left], kind="stable")][:affordable]
             if not left.size:
-                return Outcome(first, None)
+                return RaceOutcome(first, None)
             new = yield from self.changes([points[i] for i in left], some)
-            changes[left[:, None], some] = new
-            sums[left] = changes[left].sum(axis=1)
+            changes[left, at : at + some.size] = new
+            sums[left] += new.sum(axis=1)
             at += some.size
         best = int(left[np.argmin(sums[left])])
         fall = -float(sums[best]) / self.used
         if fall < self.floor():
-            return Outcome(first, None)
-        self.take(points[best], changes[best])
-        return Outcome(first, best, fall)
+            return RaceOutcome(first, None)
+        self.take(points[best], changes[best], queue)
+        return RaceOutcome(first, best, fall)
 
-    def take(self, point: Array, changes: Array) -> None:
-        """Make a point the iterate, whose values differ by ``changes``, (n,); those not in use are 0."""
+    def take(self, point: Array, changes: Array, of: Indices) -> None:
+        """Make a point the iterate, at which the values of components ``of`` differ by ``changes``."""
         self.theta = point
-        self.values = self.values + changes
+        self.values[of] += changes
+
+    def jump(self, point: Array) -> Generator[Probes, Answers, None]:
+        """Make a point the iterate, whatever F is there."""
+        values = yield from self._ask([point], self.active)
+        self.theta = point
+        self.values[self.active] = values[0]
 
     def floor(self) -> float:
         """The fall that a candidate needs: none without noise, so that an iterate may wander over a plateau."""
-        rounding = EPS * abs(float(self.values[self.active].mean()))
-        return COMPONENT_RACE.deviations * self.noise * math.sqrt(2 / self.used) if self.noise else -rounding
+        return COMPONENT_RACE.deviations * self.noise * math.sqrt(2 / self.used)
 
     def changes(self, points: list[Array], of: Indices) -> Generator[Probes, Answers, Array]:
         """Return f_i(point) - f_i(iterate), (points, components); under noise the iterate is asked for again."""
         asked = [*points, self.theta] if self.noise else points
-        self.spent += len(asked) * of.size
-        values = yield from self.context.values(asked, of)
+        values = yield from self._ask(asked, of)
         self._note_lowest(values, of)
         if self.noise:
             self.values[of] = values[-1]
-            return values[:-1] - values[-1]
-        return values - self.values[of]
+            return np.asarray(values[:-1] - values[-1])
+        changes = values - self.values[of]
+        rounding = COMPONENT_RACE.rounding * EPS * np.maximum(np.abs(values), np.abs(self.values[of]))
+        return np.where(np.abs(changes) > rounding, changes, 0.0)
 
     def _note_lowest(self, values: Array, of: Indices) -> None:
         lowest = values.min(axis=0)
@@ -155,7 +172,7 @@ class ComponentRace:
 
     def at_floor(self) -> NDArray[np.bool_]:
         """Which components are at the lowest value seen of them, which has come more than once: they cannot fall."""
-        return (self.floor_hits > 1) & (self.values <= self.lowest)
+        return np.asarray((self.floor_hits > 1) & (self.values <= self.lowest))
 
     def _learn(self, of: Indices, changes: Array) -> None:
         """Keep how much components change, relative to the others."""
@@ -165,28 +182,10 @@ class ComponentRace:
             self.spread[of] += COMPONENT_RACE.recent * (size / typical - self.spread[of])
 
     def better_than_start(self) -> bool:
-        """Whether the iterate is known to be better than the start: over all components, or clearly over those in use."""
+        """Whether the iterate is known to be better than the start: over all components, or clearly over some."""
         changes = (self.values - self.at_start)[self.active]
         mean = float(changes.mean())
         if self.complete and not self.noise:
             return mean < 0
         error = max(float(changes.std()), self.noise) / math.sqrt(self.used)
         return mean < -COMPONENT_RACE.sure * error
-
-
-class BestIterate:
-    """The best iterate so far, to which the context moves."""
-
-    def __init__(self, context: Context, race: ComponentRace) -> None:
-        self.context, self.race, self.theta = context, race, race.theta
-        self.fall = 0.0
-
-    def note(self) -> None:
-        """Move the context to the iterate if it is the best so far."""
-        race = self.race
-        if race.theta is self.theta or not race.better_than_start():
-            return
-        fall = float((race.at_start - race.values)[race.active].mean())
-        if fall > self.fall:
-            self.theta, self.fall = race.theta, fall
-            self.context.move(self.theta, float(race.values.mean()) if race.complete else None)

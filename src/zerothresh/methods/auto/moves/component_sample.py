@@ -8,6 +8,7 @@ from collections.abc import Generator
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -41,6 +42,12 @@ class ComponentSample:
     def values(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
         """Return the values of the components at points: (points, components)."""
         return (yield from self.context.values(points, self.components))
+
+    @property
+    def floor(self) -> float:
+        """The fall of the sample's mean between two points that noise alone does not explain."""
+        deviations = SETTINGS.significance if self.random else 1.0
+        return deviations * self.noise * math.sqrt(2 / self.size)
 
     def error(self, changes: Array) -> float:
         """Return the standard error of the mean of changes between two points as an estimate of the change of F.

@@ -15,7 +15,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array, Indices
+from zerothresh.basics.arrays import Indices
 from zerothresh.methods.auto.moves.best_first import FoundSlope
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
 from zerothresh.methods.auto.moves.support_polish import SampledPoint
@@ -57,6 +57,7 @@ def coordinate_race(
         if seen == n:
             error = sample.noise * math.sqrt(2 / n) / h
             return [FoundSlope(int(C[i]), float(sums[i] / n), error) for i in order]
-        order = order[: max(finalists, int(SETTINGS.kept * C.size))]
+        short = sample.context.left < SETTINGS.kept_back * finalists * n
+        order = order[: finalists if short else max(finalists, int(SETTINGS.kept * C.size))]
         C, sums = C[order], sums[order]
         target = n if C.size <= finalists else max(seen + 1, math.ceil(SETTINGS.growth * seen))

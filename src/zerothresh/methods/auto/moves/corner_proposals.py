@@ -75,11 +75,9 @@ class CornerProposals:
 
     def revalue(self, theta: Array, rng: Stream) -> Array:
         """Return a point with another value of one coordinate: 0, a corner, or a step of random length inside."""
-        support = self.support(theta)
-        if not support.size:
-            return self.swap(theta, 1, rng)
-        u = rng.uniform(5)
-        place = int(support[int(u[0] * support.size)])
+        support, u = self.support(theta), rng.uniform(6)
+        anywhere = support.size < self.k and (u[5] < 0.5 or not support.size)
+        place = int(u[0] * len(self.members)) if anywhere else int(support[int(u[0] * support.size)])
         j = int(self.members[place, int(u[1] * self.members.shape[1])])
         out = theta.copy()
         if u[2] < CORNER_SWAPS.zeros:
@@ -96,7 +94,7 @@ class CornerProposals:
         """What each place of a point seems to be worth, (places,)."""
         values = theta[self.members]
         side = (values > 0).astype(np.int64)
-        return np.where(values != 0, self.worth[side, self.members], 0.0).sum(axis=1)
+        return np.asarray(np.where(values != 0, self.worth[side, self.members], 0.0).sum(axis=1))
 
     def learn(self, theta: Array, points: list[Array], changes: Array) -> None:
         """Fit the worths to the changes of F by candidates, one after the other."""

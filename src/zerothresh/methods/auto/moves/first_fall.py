@@ -26,15 +26,15 @@ def first_fall(sample: ComponentSample, diagnosis: Diagnosis) -> Generator[Probe
     """Step along random coordinates, and move the run there if F falls beyond chance; return whether it has moved.
 
     A few components give the slope and the curvature along the direction, and so the step at which F still falls by
-    its slope. As many components as the budget allows then see the step, and the opposite step if it leads up: of
-    that only the sum with the first one must be seen, which is curvature and differs little among components.
+    its slope. As many components as the budget allows then see the step. If it leads up, the parabola through its
+    change says how far to go instead, mostly backwards; the components that the budget leaves see that.
     """
     context = sample.context
     direction = _direction(sample, diagnosis)
     here = context.theta
     own = yield from values_here(context, sample.components)
     length = float(np.linalg.norm(direction))
-    if length == 0:
+    if length == 0 or not own.size:
         return False
     both = yield from sample.values([context.inside(here + direction), context.inside(here - direction)])
     up, down = both - own
@@ -54,23 +54,35 @@ def first_fall(sample: ComponentSample, diagnosis: Diagnosis) -> Generator[Probe
     if lower(sample, change):
         move_to(context, theta, base + change)
         return True
-    few = judges[: int(min(size, context.left))]
-    if few.size < min(SETTINGS.judges, size):
+    few = int(min(size, context.left))
+    if few < min(SETTINGS.judges, size):
         return False
-    theta = context.H(context.inside(here - step))
-    opposite = (yield from context.values([theta], few))[0] - base[: few.size]
-    if few.size == size:
-        if lower(sample, opposite):
-            move_to(context, theta, base + opposite)
-            return True
-        return False
-    sums = opposite + change[: few.size]
-    expected = float(sums.mean() - change.mean())
-    error = math.hypot(sample.error(sums), sample.error(change))
-    if expected < -SETTINGS.significance * error:
+    r = _fraction(float(change.mean()), 0.5 * bend * t * t)
+    theta = context.H(context.inside(here + r * step))
+    other = (yield from context.values([theta], judges[:few]))[0] - base[:few]
+    if few == size and lower(sample, other):
+        move_to(context, theta, base + other)
+        return True
+    bent = other - r * change[:few]  # curvature, which differs less among components than their slopes
+    expected = float(bent.mean()) + r * float(change.mean())
+    if expected < -SETTINGS.significance * math.hypot(sample.error(bent), r * sample.error(change)):
         context.move(theta, None)
         return True
     return False
+
+
+def _fraction(change: float, curved: float) -> float:
+    """Return which fraction of a step lowers F, if the step changed F by ``change`` and curvature alone by ``curved``.
+
+    It is half of the way to the lowest point of the parabola: three quarters of the fall, and still a fall if the
+    curvature is twice as large.
+
+    >>> _fraction(3.0, 1.0)
+    -0.5
+    """
+    if curved <= 0:
+        return -1.0
+    return min(max(0.25 * (curved - change) / curved, -1.0), 0.5)
 
 
 def _direction(sample: ComponentSample, diagnosis: Diagnosis) -> Array:

@@ -69,7 +69,7 @@ def values_here(context: Context, of: Indices) -> Generator[Probes, Answers, Arr
     """Return the values of components where the run stands; at the start each is asked for once only."""
     if context.theta is context.theta0:
         return (yield from context.starts(of))
-    return (yield from context.values([context.theta], of))[0]
+    return np.asarray((yield from context.values([context.theta], of))[0])
 
 
 def lower(sample: ComponentSample, change: Array) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.component_race import ComponentRace
-from zerothresh.methods.auto.moves.step_groups import GroupQueue, StepGroup, split
+from zerothresh.methods.auto.moves.step_groups import GroupQueue, StepGroup, reach, split, targets_of
 from zerothresh.methods.auto.settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -31,8 +31,9 @@ class LongMoves:
         self.free = context.free()
         self.kept = np.zeros(context.d, bool)
         self.kept[context.constraint.include] = True
-        self.low, self.high = _reach(context, diagnosis)
-        self.gain = np.zeros((2, context.d))  # last known fall of F by a single step to the lower and upper target
+        self.low, self.high = reach(context, diagnosis)
+        self.targets = targets_of(context, self.low, self.high)
+        self.gain = np.zeros((len(self.targets), context.d))  # last known fall of F by a single step to each target
         self.loss = np.full(context.d, -np.inf)  # last known rise of F if the coordinate is set to 0
         self.loss_measured = np.full(context.d, -1)  # the iterate at which it was measured
         self.steps = LONG_STEPS.first_step * (self.high - self.low)
@@ -48,7 +49,7 @@ class LongMoves:
     @property
     def outside(self) -> Indices:
         """Coordinates at 0 that may change."""
-        return self.free[self.race.theta[self.free] == 0]
+        return np.asarray(self.free[self.race.theta[self.free] == 0])
 
     @property
     def room(self) -> int:
@@ -57,17 +58,20 @@ class LongMoves:
 
     def _measured(self, groups: list[StepGroup]) -> Generator[Probes, Answers, list[StepGroup]]:
         """Return groups with the changes of F that their steps make."""
-        changes = yield from self._changes([group.applied(self.race.theta) for group in groups])
-        known = [replace(group, change=change) for group, change in zip(groups, changes, strict=True)]
+        changes = yield from self.race.changes([group.applied(self.race.theta) for group in groups], self.race.active)
+        known = [replace(group, changes=each) for group, each in zip(groups, changes, strict=True)]
         for group in known:
             if group.coordinates.size == 1:
-                self.gain[int(group.target is self.high), group.coordinates[0]] = -group.change
+                self.gain[group.aim, group.coordinates[0]] = -group.change
         return known
 
-    def _best_step(self, pool: Indices) -> Generator[Probes, Answers, StepGroup | None]:
-        """Find a single step that lowers F, or a group of them, by best-first bisection of a random partition."""
+    def _best_step(self, pool: Indices, most: float) -> Generator[Probes, Answers, StepGroup | None]:
+        """Find a step that lowers F by best-first bisection of a random partition of the coordinates in ``pool``.
+
+        It is a step of one coordinate, or of up to ``most`` if their fall together is larger than those of its halves.
+        """
         order = pool[np.argsort(self.context.rng.uniform(pool.size), kind="stable")]
-        groups = split(order, self.race.theta, [self.low, self.high], LONG_STEPS.first_groups)
+        groups = split(order, self.race.theta, self.targets, LONG_STEPS.first_groups)
         if not groups:
             return None
         queue = GroupQueue((yield from self._measured(groups)))
@@ -77,30 +81,20 @@ class LongMoves:
                 return group
             halves = yield from self._measured(group.halves())
             together = group.change < min(0.0, *(half.change for half in halves))
-            if together and group.coordinates.size <= self._group_limit():
+            if together and group.coordinates.size <= most:
                 return group
             queue.push(halves)
 
-    def _group_limit(self) -> float:
-        """The largest group that may be taken at once: where few coordinates may change, none is wasted."""
-        return max(1, LONG_STEPS.group_room * self.room * self.context.k / self.free.size)
-
-    def _changes(self, points: list[Array]) -> Generator[Probes, Answers, list[float]]:
-        """Return the mean change of the components in use for each point."""
-        changes = yield from self.race.changes(points, self.race.active)
-        return [float(change) for change in changes.mean(axis=1)]
-
-    def _try(self, point: Array) -> Generator[Probes, Answers, float]:
-        """Take a point if F falls there; return the change of F."""
+    def _try(self, point: Array, changes: Array | None = None) -> Generator[Probes, Answers, float]:
+        """Take a point if F falls there; return the change of F. ``changes`` are those of the components, if known."""
         race = self.race
-        changes = (yield from race.changes([point], race.active))[0]
+        if changes is None:
+            changes = (yield from race.changes([point], race.active))[0]
         if race.noise and changes.mean() < -race.floor():  # what was lucky once may not be so again
             changes = 0.5 * (changes + (yield from race.changes([point], race.active))[0])
         change = float(changes.mean())
-        if change < -max(race.floor(), 0.0) or (change <= 0 and race.floor() <= 0):
-            whole = np.zeros(self.context.n)
-            whole[race.active] = changes
-            race.take(point, whole)
+        if change <= -race.floor():
+            race.take(point, changes, race.active)
             if change < 0:
                 self.iterate += 1
                 self.tried.clear()
@@ -112,21 +106,24 @@ class LongMoves:
         """Take the best step of coordinates at 0 that bisection finds."""
         if not self.room:
             return 0.0
-        group = yield from self._best_step(self.outside)
+        scarce = self.context.k / self.free.size  # where few coordinates may change, none of them is wasted
+        group = yield from self._best_step(self.outside, LONG_STEPS.group_room * scarce * self.room)
         if group is None or group.change >= 0:
             return 0.0
-        return max(0.0, -(yield from self._try(group.applied(self.race.theta))))
+        return max(0.0, -(yield from self._try(group.applied(self.race.theta), group.changes)))
 
     def turn(self) -> Move:
         """Take the best step of the support to its other ends that bisection finds."""
-        group = yield from self._best_step(self.support)
+        group = yield from self._best_step(self.support, LONG_STEPS.group_room * self.support.size)
         if group is None or group.change >= 0:
             return 0.0
-        return max(0.0, -(yield from self._try(group.applied(self.race.theta))))
+        return max(0.0, -(yield from self._try(group.applied(self.race.theta), group.changes)))
 
     def exchange(self) -> Move:
-        """Take the best step that bisection finds, and leave out what is missed least."""
-        group = yield from self._best_step(self.outside)
+        """Take the best step that bisection finds, and leave out what is missed least; only where there is no room."""
+        if self.room:
+            return 0.0
+        group = yield from self._best_step(self.outside, 1)
         if group is None or group.change >= 0:
             return 0.0
         drops = self._cheapest()[: LONG_STEPS.drops_tried]
@@ -161,16 +158,16 @@ class LongMoves:
     def swap(self) -> Move:
         """Try the exchange of two coordinates that promises most by what is known of each."""
         drops = self._cheapest()[: LONG_STEPS.best_drops]
-        gain = np.where(self.race.theta == 0, self.gain, 0.0)
-        places = np.argsort(-gain, axis=None, kind="stable")[: LONG_STEPS.best_adds]
-        places = places[gain.ravel()[places] > 0]
-        promised = self.loss[drops][:, None] - gain.ravel()[places]
+        gain = np.where(self.race.theta == 0, self.gain, 0.0).ravel()
+        places = np.flatnonzero(gain > 0)
+        places = places[np.argsort(-gain[places], kind="stable")][: LONG_STEPS.best_adds]
+        promised = self.loss[drops][:, None] - gain[places]
         for place in np.argsort(promised, axis=None, kind="stable").tolist():
             i, add = int(drops[place // places.size]), int(places[place % places.size])
             if (i, add) not in self.tried:
                 self.tried.add((i, add))
-                point, j = self.race.theta.copy(), add % self.context.d
-                point[i], point[j] = 0.0, (self.low if add < self.context.d else self.high)[j]
+                point, (aim, j) = self.race.theta.copy(), divmod(add, self.context.d)
+                point[i], point[j] = 0.0, self.targets[aim][j]
                 change = yield from self._try(point)
                 self.gain.ravel()[add] = self.loss[i] - change
                 return max(0.0, -change)
@@ -208,16 +205,29 @@ class LongMoves:
         point[support] += self.spread * range_ * self.context.rng.normal(support.size)
         point = self.context.inside(point)
         change = yield from self._try(point)
-        self.spread *= LONG_STEPS.grow if change < 0 else LONG_STEPS.grow**-0.25
+        self.spread *= LONG_STEPS.grow if change < 0 else LONG_STEPS.calm
         self.spread = max(self.spread, LONG_STEPS.shortest)
         return max(0.0, -change)
 
-
-def _reach(context: Context, diagnosis: Diagnosis) -> tuple[Array, Array]:
-    """Return how far coordinates may go down and up: their bounds, or a length where there are none."""
-    length = max(diagnosis.length, float(np.abs(context.theta).max(initial=0.0)))
-    low, high = np.full(context.d, -length), np.full(context.d, length)
-    if context.box is not None:
-        low = np.where(np.isfinite(context.box.low), context.box.low, low)
-        high = np.where(np.isfinite(context.box.high), context.box.high, high)
-    return low, high
+    def kick(self, best: Array) -> Generator[Probes, Answers, None]:
+        """Go to the best point with some coordinates of its support replaced: one of them, or up to all."""
+        rng, context = self.context.rng, self.context
+        support = np.flatnonzero(best)
+        droppable = support[~self.kept[support]]
+        outside = self.free[best[self.free] == 0]
+        point = best.copy()
+        if droppable.size:
+            size = int(droppable.size ** float(rng.uniform()[0]))
+            point[droppable[rng.subset(droppable.size, size)]] = 0.0
+        room = context.k - int(np.count_nonzero((point != 0) | self.kept))
+        if outside.size and room:
+            new = outside[rng.subset(outside.size, min(room, outside.size))]
+            new = new[: max(1, support.size - np.count_nonzero(point))]
+            up = (rng.uniform(new.size) < 0.5) & (self.high[new] > 0) | (self.low[new] == 0)
+            point[new] = np.where(up, self.high[new], self.low[new])
+        yield from self.race.jump(point)
+        self.iterate += 1
+        self.tried.clear()
+        self.steps = LONG_STEPS.first_step * (self.high - self.low)
+        self.failures[:] = 0
+        self.spread = LONG_STEPS.first_step

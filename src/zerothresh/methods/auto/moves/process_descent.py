@@ -23,8 +23,11 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, None]:
-    """Follow the expected improvement: in the whole cube, or around the best of some fresh random points."""
+def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, GaussianProcess]:
+    """Follow the expected improvement: in the whole cube, or around the best of some fresh random points.
+
+    Returns the last process.
+    """
     rng, p = search.context.rng, search.p
     begin, width = (0, 1.0) if everywhere else (search.y.size, SET.later_width)
     fresh = max(p + SET.first_points - (search.y.size if everywhere else 0), 0)
@@ -52,6 +55,7 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
             failures += 1
             width = width if everywhere else max(SET.narrowing * width, SET.least_width)
     search.close_basin(centre, process.lengths)
+    return process
 
 
 def _report(search: CubeSearch, used: Indices, believed: Array) -> None:
@@ -81,6 +85,15 @@ def _best_fit(search: CubeSearch, used: Indices, fitted: dict[Form, Array], form
     return max(processes, key=lambda process: process.evidence)
 
 
+def _lines(centre: Array, low: Array, high: Array) -> Array:
+    """Return points on the lines through the centre along each coordinate: (p, points, p)."""
+    p = centre.size
+    lines = np.tile(centre, (p, SET.line_points, 1))
+    steps = (np.arange(SET.line_points) + 0.5) / SET.line_points
+    lines[np.arange(p), :, np.arange(p)] = low[:, None] + (high - low)[:, None] * steps
+    return lines
+
+
 def _propose(
     search: CubeSearch, process: GaussianProcess, centre: Array, target: float, width: float, *, by_mean: bool
 ) -> Array:
@@ -100,7 +113,10 @@ def _propose(
     far = np.repeat(SET.distances, SET.near_candidates)[:, None] * lengths
     near = np.clip(centre + far * rng.normal(count * p).reshape(count, p) * moved, low, high)
     wide = low + (high - low) * rng.uniform(SET.global_candidates * p).reshape(-1, p)
-    candidates = np.concatenate([wide, near])
+    lines = _lines(centre, low, high)
+    along = score(lines.reshape(-1, p)).reshape(p, -1)
+    joint = low + (high - low) * (np.argmax(along, axis=1) + 0.5) / SET.line_points  # exact for a sum over coordinates
+    candidates = np.concatenate([wide, near, lines.reshape(-1, p), joint[None]])
     scores = score(candidates)
     top = np.argsort(-scores, kind="stable")[: SET.refined]
     points, values, distance = candidates[top], scores[top], SET.refined_distance

@@ -22,15 +22,14 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-def descend_by_quadratic(search: CubeSearch, *, anew: bool) -> Generator[Probes, Answers, None]:
-    """Descend from a random point, or else from the best point that lies in no basin found before."""
-    outside = search.outside_basins()
-    if anew or not outside.size:
-        yield from search.ask([search.context.rng.uniform(search.p)])
-        start = search.y.size - 1
-    else:
-        start = int(outside[np.argmin(search.y[outside])])
-    descent = QuadraticDescent(search, start)
+def descend_by_quadratic(search: CubeSearch, *, start: Array, radius: float) -> Generator[Probes, Answers, None]:
+    """Descend from a point of the cube, in a trust region of this radius at first."""
+    distances = np.abs(search.Z - start).max(axis=1)
+    nearest = int(np.argmin(distances)) if distances.size else 0
+    if not distances.size or distances[nearest] > 0:
+        yield from search.ask([start])
+        nearest = search.y.size - 1
+    descent = QuadraticDescent(search, nearest, radius)
     yield from descent.design()
     while descent.radius > SET.last_radius and descent.idle < SET.later_patience:
         yield from descent.step()
@@ -43,7 +42,7 @@ class QuadraticDescent:
     Arguments
     ---------
     search: the values so far.
-    start: int, the index of the point to start from.
+    start: int, the index of the point to start from. radius: float, that of the first trust region.
 
     Attributes
     ----------
@@ -53,8 +52,8 @@ class QuadraticDescent:
     idle: int, steps in a row that the model did not make, or that gained next to nothing.
     """
 
-    def __init__(self, search: CubeSearch, start: int) -> None:
-        self.search, self.centre, self.radius = search, start, SET.first_radius
+    def __init__(self, search: CubeSearch, start: int, radius: float) -> None:
+        self.search, self.centre, self.radius = search, start, radius
         self.used = np.array([start])
         self.H = np.zeros((search.p, search.p))
         self.idle = 0
@@ -90,6 +89,9 @@ class QuadraticDescent:
         starts = np.concatenate([np.zeros((1, p)), -np.sign(g)[None], corners])
         step, change = minimise_in_box(g, self.H, low, high, starts)
         length = float(np.abs(step).max())
+        if radius <= SET.small_radius and search.y[self.centre] + SET.hope * change > search.y.min():
+            self.idle = SET.later_patience
+            return
         if -change < SET.gain * search.fall * radius or length < SET.shortest_step:
             self.idle += 1
             yield from self._improve_geometry()

@@ -12,19 +12,10 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.squares import square
+from zerothresh.methods.auto.settings import SURFACE, TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-
-_MAX_RADIUS = 4  # times the larger of the first radius and |theta|
-_PRIOR_SPREAD = 0.5  # the prior curvature may be wrong by half of its mean
-_SHORT_SHARE = 0.25  # this share of the sampled moves is half as long, which shows whether F is quadratic
-_NEAR = 2.0  # values up to this many radii away are fitted
-_MIN_CURVATURE = 0.1  # times the prior's mean curvature: the fitted Hessian is kept positive definite
-_MAX_STEP = 1.5  # in radii: the minimiser is trusted only about as far as values have been seen
-_SHRINK, _GROW = 1.3, 1.15  # factors of the radius; it shrinks faster than it grows, because a cubic term misleads
-_CUBIC_SIGNIFICANCE = 1.7  # standard deviations of chi squared above which a cubic term counts as seen
-_TINY = 1e-300  # lower limit of divisors
 
 
 class ResponseSurface:
@@ -45,7 +36,7 @@ class ResponseSurface:
     def __init__(self, context: Context, theta: Array, B: Array, radius: float, noise: float) -> None:
         self.context, self.theta, self.S = context, theta, np.flatnonzero(theta)
         self.radius, self.noise = radius, noise
-        self.max_radius = _MAX_RADIUS * max(radius, float(np.linalg.norm(theta)))
+        self.max_radius = SURFACE.largest_radius * max(radius, float(np.linalg.norm(theta - context.theta0)))
         self.B = B
         self.H = B
         self.g = np.zeros(self.S.size)
@@ -86,30 +77,30 @@ class ResponseSurface:
             self.theta = self._minimiser()
             if len(self.f) > self.coefficients and np.array_equal(self.theta != 0, context.theta != 0):
                 context.move(self.theta, self.F if components.size == context.n else None)
-            frames = max(1, len(self.f) // (8 * k))
+            frames = max(1, len(self.f) // (SURFACE.frame_share * k))
         return self.theta
 
     def _random_frame(self) -> Array:
         """Draw random orthogonal moves: most of them as long as the radius, some half as long."""
         rng, k = self.context.rng, self.S.size
         q, _ = np.linalg.qr(rng.normal(k * k).reshape(k, k))
-        return np.asarray(q * np.where(rng.uniform(k) < _SHORT_SHARE, 0.5, 1.0)[:, None] * self.radius)
+        return np.asarray(q * np.where(rng.uniform(k) < SURFACE.short_share, 0.5, 1.0)[:, None] * self.radius)
 
     def fit(self) -> None:
         """Fit value, slope and Hessian at theta to the values nearby, and adapt the radius."""
         k, centre = self.S.size, self.theta[self.S]
         moves = self.x - centre
-        near = np.linalg.norm(moves, axis=1) <= _NEAR * self.radius
+        near = np.linalg.norm(moves, axis=1) <= SURFACE.near * self.radius
         moves, values = moves[near] / self.radius, self.f[near].mean(axis=1)
         measured_noise = float(np.sqrt(np.square(np.diff(self.f[near], axis=1)).mean())) / 2
-        self.noise = max(measured_noise, 1e-9 * float(np.ptp(values)), 1e-100)
+        self.noise = max(measured_noise, SURFACE.least_noise * float(np.ptp(values)), math.sqrt(TINY))
         rows, columns = np.triu_indices(k)
         half_on_diagonal = np.where(rows == columns, 0.5, 1.0)
         X = np.column_stack([np.ones(len(moves)), moves, moves[:, rows] * moves[:, columns] * half_on_diagonal])
         prior = np.concatenate([np.zeros(k + 1), self.B[rows, columns] * square(self.radius)])
-        prior_spread = _PRIOR_SPREAD * float(np.trace(self.B)) / k * square(self.radius)
-        weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, square(self.noise / max(prior_spread, _TINY)))])
-        A = X.T @ X + np.diag(weight + 1e-12)
+        prior_spread = SURFACE.prior_spread * float(np.trace(self.B)) / k * square(self.radius)
+        weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, square(self.noise / max(prior_spread, TINY)))])
+        A = X.T @ X + np.diag(weight + SURFACE.ridge)
         w = np.linalg.solve(A, X.T @ (values - X @ prior)) + prior
         if not np.isfinite(w).all():
             self.g = np.zeros(k)
@@ -119,7 +110,7 @@ class ResponseSurface:
         B[rows, columns] = w[k + 1 :] / square(self.radius)
         B[columns, rows] = B[rows, columns]
         eigenvalues, axes = np.linalg.eigh(B)
-        self.H = (axes * np.maximum(eigenvalues, _MIN_CURVATURE * float(np.trace(self.B)) / k)) @ axes.T
+        self.H = (axes * np.maximum(eigenvalues, SURFACE.least_curvature * float(np.trace(self.B)) / k)) @ axes.T
         self._adapt_radius(X, moves, values - X @ prior, A)
 
     def _adapt_radius(self, X: Array, moves: Array, residuals: Array, A: Array) -> None:
@@ -128,20 +119,20 @@ class ResponseSurface:
         cubes = moves * np.square(moves).sum(axis=1, keepdims=True)
         cubes = cubes - X @ np.linalg.solve(A, X.T @ cubes)  # the part that no quadratic explains
         gram = cubes.T @ cubes
-        if len(residuals) < X.shape[1] + 2 * k or not np.linalg.cond(gram) < 1e10:
+        if len(residuals) < X.shape[1] + 2 * k or not np.linalg.cond(gram) < SURFACE.worst_condition:
             return
         projection = cubes.T @ residuals
         # the statistic is chi squared with k degrees of freedom if F is quadratic
         statistic = float(projection @ np.linalg.solve(gram, projection)) / square(self.noise)
-        if statistic > k + _CUBIC_SIGNIFICANCE * math.sqrt(2 * k):
-            self.radius /= _SHRINK
+        if statistic > k + SURFACE.cubic_significance * math.sqrt(2 * k):
+            self.radius /= SURFACE.shrink
         elif statistic < k:
-            self.radius = min(_GROW * self.radius, self.max_radius)
+            self.radius = min(SURFACE.grow * self.radius, self.max_radius)
 
     def _minimiser(self) -> Array:
         """Return the minimiser of the surface within the distance where it is trusted, and predict F there."""
         step = -np.linalg.solve(self.H, self.g)
-        step *= min(1.0, _MAX_STEP * self.radius / max(float(np.linalg.norm(step)), _TINY))
+        step *= min(1.0, SURFACE.longest_step * self.radius / max(float(np.linalg.norm(step)), TINY))
         theta = self.theta.copy()
         theta[self.S] += step
         theta = self.context.H(theta)

@@ -66,3 +66,8 @@ def partial_support(at: Position) -> tuple[Array, Indices]:
     start = at.theta.copy()
     start[dropped] = 0.0
     return context.constraint.project(start), dropped
+
+
+def support_of(theta: Array) -> bytes:
+    """Return what identifies the support of a point."""
+    return np.flatnonzero(theta).tobytes()

@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.settings import LONG_STEPS
+from zerothresh.methods.program.context import Context
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +21,13 @@ class StepGroup:
 
     coordinates: Indices
     target: Array  # (d,), the target of every coordinate
-    change: float = 0.0  # of F
+    aim: int  # the number of that target
+    changes: Array | None = None  # of the components in use
+
+    @property
+    def change(self) -> float:
+        """The change of F, as far as the components in use tell it."""
+        return 0.0 if self.changes is None else float(self.changes.mean())
 
     def applied(self, theta: Array) -> Array:
         """Return the point with this step taken."""
@@ -53,7 +62,25 @@ class GroupQueue:
 def split(coordinates: Indices, theta: Array, targets: list[Array], parts: int) -> list[StepGroup]:
     """Return groups of about equal size of the coordinates that are not at a target; 0 is no target."""
     out = []
-    for target in targets:
+    for aim, target in enumerate(targets):
         movable = coordinates[(target[coordinates] != 0) & (target[coordinates] != theta[coordinates])]
-        out += [StepGroup(part, target) for part in np.array_split(movable, parts) if part.size]
+        out += [StepGroup(part, target, aim) for part in np.array_split(movable, parts) if part.size]
     return out
+
+
+def reach(context: Context, diagnosis: Diagnosis) -> tuple[Array, Array]:
+    """Return how far coordinates may go down and up: their bounds, or a length where there are none."""
+    length = max(diagnosis.length, float(np.abs(context.theta).max(initial=0.0)))
+    low, high = np.full(context.d, -length), np.full(context.d, length)
+    if context.box is not None:
+        low = np.where(np.isfinite(context.box.low), context.box.low, low)
+        high = np.where(np.isfinite(context.box.high), context.box.high, high)
+    return low, high
+
+
+def targets_of(context: Context, low: Array, high: Array) -> list[Array]:
+    """Return where steps lead: to the bounds; where there are none, several lengths are tried."""
+    box = context.box
+    bounded = box is not None and bool(np.isfinite(box.high - box.low).all())
+    shares = (1.0,) if bounded else LONG_STEPS.shares
+    return [share * end for share in shares for end in (low, high)]

@@ -30,7 +30,7 @@ class SampledPoint:
 
 
 def extended_model(model: QuasiNewton | None, C: Indices, curvature: float) -> QuasiNewton:
-    """Return a model on the coordinates C: what ``model`` knows of them, and ``curvature`` on the diagonal elsewhere."""
+    """Return a model on the coordinates C: what ``model`` knows, and ``curvature`` on the diagonal elsewhere."""
     B = np.eye(C.size) * curvature
     if model is not None:
         known, here, there = np.intersect1d(C, model.coordinates, assume_unique=True, return_indices=True)
@@ -59,10 +59,10 @@ def line_step(
         theta = sample.context.inside(at.theta + t * direction)
         values = (yield from sample.values([theta]))[0]
         change = float((values - at.values).mean())
-        if change < min(SETTINGS.sufficient * t * slope, 0.0) and -change > sample.noise / np.sqrt(values.size):
+        if change < min(SETTINGS.sufficient * t * slope, 0.0) and -change > sample.floor:
             return SampledPoint(theta, values)
         bend = change - t * slope
-        t *= min(max(-t * slope / (2 * bend), 0.1), 0.5) if bend > 0 else 0.5
+        t *= min(max(-t * slope / (2 * bend), SETTINGS.shortest), SETTINGS.longest) if bend > 0 else SETTINGS.longest
     return None
 
 
@@ -94,6 +94,11 @@ def polish(
         better = yield from line_step(sample, at, direction, slope)
         if better is None:
             break
+        step = (better.theta - at.theta)[C]
+        predicted = float(g @ step) + 0.5 * float(step @ model.B @ step)
+        change = float((better.values - at.values).mean())
+        if abs(change - predicted) < SETTINGS.trusted * abs(predicted):  # the model knows the gradient there
+            return better, g + model.B @ step
         new_g = yield from support_gradient(sample, better, C, h)
         model.learn(better.theta - at.theta, new_g - g, C)
         at, g = better, new_g

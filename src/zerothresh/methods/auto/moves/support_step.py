@@ -125,8 +125,8 @@ def _measured_gauss_newton(at: Position) -> Asks:
     move[:, C] = G / norms[:, None] * -step
     points = context.inside(at.theta + move)
     values = yield from context.each(points, at.oracle.components)
-    linear = np.einsum("rc,rc->r", (points - at.theta)[:, C], G)
-    return gauss_newton(at.model.coordinates, C, G, linear, values - at.values)
+    moves = (points - at.theta)[:, C]
+    return gauss_newton(at.model.coordinates, C, G, moves, values - at.values, at.oracle.diagnosis.noise)
 
 
 def model_minimiser(at: Position, model: QuasiNewton, g: Array, damping: float) -> Array | None:

@@ -1,0 +1,71 @@
+"""Descents of several kinds in turn, for the global minimum over a few coordinates within the unit cube."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.methods.auto.moves.cube_search import CubeSearch
+from zerothresh.methods.auto.moves.process_descent import descend_by_process
+from zerothresh.methods.auto.moves.quadratic_descent import descend_by_quadratic
+from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+KINDS = ("process", "near", "far")  # in a tie, the cheaper one is next
+
+
+class Descents:
+    """Descents in turn: by a Gaussian process, by a quadratic model from far away, and from near the best point.
+
+    The process needs few values where F is smooth on the scale of the cube; a quadratic model sees through ripples,
+    and from near the best point it finds the bottom of a funnel of many basins. A kind that has just found something
+    better goes on; otherwise the one that has had the fewest values is next.
+    """
+
+    def __init__(self, search: CubeSearch) -> None:
+        self.search = search
+        self.values = {"process": 0.0, "near": np.inf, "far": 0.0}  # that each kind has had
+        self.kind = "process"
+        self.near_made = False
+        self.kernel = ""  # of the last process
+
+    @property
+    def all_kinds_made(self) -> bool:
+        """Whether each kind of descent has been made."""
+        return self.near_made and self.values["far"] > 0
+
+    def next(self) -> Generator[Probes, Answers, None]:
+        """Make one descent."""
+        search, kind, begin = self.search, self.kind, self.search.y.size
+        first = self.values[kind] == 0
+        before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
+        if kind == "process":
+            process = yield from descend_by_process(search, everywhere=first)
+            self.kernel = process.form[1]
+        elif kind == "far":
+            outside = search.outside_basins()
+            known = first and outside.size > 0
+            start = search.Z[outside[np.argmin(search.y[outside])]] if known else search.context.rng.uniform(search.p)
+            yield from descend_by_quadratic(search, start=start, radius=SET.first_radius)
+        else:
+            self.near_made = True
+            shortest, longest = SET.near_radii
+            radius = shortest * (longest / shortest) ** float(search.context.rng.uniform()[0])
+            yield from descend_by_quadratic(search, start=search.Z[int(np.argmin(search.y))], radius=radius)
+        self.values[kind] += search.y.size - begin
+        if kind == "far" and first:
+            self.values["near"] = self.values["far"]  # as if it had begun together with the others
+        better = search.y.min() < before - SET.gain * fall
+        if kind == "process" and first and self.kernel == "gauss":
+            return  # F is smooth: if this was a wrong basin, another process leaves it with the fewest calls
+        if better and kind == "far":
+            self.kind = "near"
+        elif first or not better:
+            self.kind = min(KINDS, key=self._turn)
+
+    def _turn(self, kind: str) -> float:
+        """Return the values that a kind has had, weighted: what is smooth, or a sum, is learnt best by the process."""
+        trusted = kind == "process" and self.kernel in ("gauss", "sum")
+        return self.values[kind] / (SET.trusted_weight if trusted else 1.0)

@@ -1,0 +1,234 @@
+"""The arm for few active coordinates finds them, searches on them, and gives up at once where F depends on everything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zerothresh as zt
+from zerothresh.constraint.threshold import Constraint, HardThreshold
+from zerothresh.methods.auto.arms.active_subset import ActiveSubset
+from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
+from zerothresh.methods.auto.models.gaussian_process import fit, log_expected_improvement
+from zerothresh.methods.auto.models.quadratic_surface import interpolate, minimise_in_box
+from zerothresh.methods.auto.moves.active_screen import ActiveScreen
+from zerothresh.methods.program.context import Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.task import Task
+from zerothresh.sampling.philox import key_of
+
+D = 1000
+A = np.array(
+    [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
+)
+P = 1e-4 * np.array(
+    [
+        [1312, 1696, 5569, 124, 8283, 5886],
+        [2329, 4135, 8307, 3736, 1004, 9991],
+        [2348, 1451, 3522, 2883, 3047, 6650],
+        [4047, 8828, 8732, 5743, 1091, 381],
+    ]
+)
+
+
+def hartmann(z):
+    return -float(np.array([1, 1.2, 3, 3.2]) @ np.exp(-(A * (z - P) ** 2).sum(axis=1)))
+
+
+def embedded(f, p, seed, d=D):
+    """F on (-0.5, 0.5)^d that depends on p coordinates, and these."""
+    active = np.random.default_rng(seed).choice(d, p, replace=False)
+    return lambda x: f(x[active] + 0.5), active
+
+
+def driven(f, part, *, d=D, k=6, seed=0, n=1, budget=300, bounds=(-0.5, 0.5), told=None, **constraint):
+    """Run ``part``, a generator function of a context and a diagnosis, which is made unless one is ``told``.
+
+    Returns what it returned (None if the budget ended it), the context, the points asked for, and the calls before.
+    """
+    constraint = Constraint(d, k, bounds=bounds, **constraint)
+    task = Task(
+        np.zeros(d),
+        n,
+        zt.methods.Auto(),
+        zt.Estimator(),
+        constraint,
+        budget,
+        reserve=0,
+        seed=seed,
+        key=key_of(seed),
+        estimator_given=False,
+    )
+    context, points, before = Context(task), [], []
+
+    def program():
+        diagnosis = told or (yield from diagnose(context))
+        context.random = diagnosis.random
+        before.append(len(points))
+        return (yield from part(context, diagnosis))
+
+    asks, result = program(), None
+    with np.errstate(all="ignore"):
+        probes = next(asks)
+        while True:
+            plan = task.plan(probes, context.round)
+            if len(points) + plan.calls > budget:
+                break
+            asked = list(plan.points())
+            components = getattr(plan, "components", np.zeros(len(asked), int))
+            values = [f(x) if n == 1 else f(x, int(i)) for x, i in zip(asked, components, strict=True)]
+            points += asked
+            context.enter(HardThreshold(constraint), len(points))
+            try:
+                probes = asks.send(Answers(plan, np.array(values, float)))
+            except StopIteration as end:
+                result = end.value
+                break
+    return result, context, np.array(points), before[0]
+
+
+def arm(context, diagnosis):
+    return (yield from ActiveSubset().search(context, diagnosis))
+
+
+def screened(context, diagnosis):
+    screen = ActiveScreen(context, diagnosis)
+    assert not (yield from screen.dense())
+    yield from screen.screen(0.01, 2)
+    return set(screen.active)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bisection_finds_the_six_coordinates_with_fewer_calls_than_one_by_one(seed):
+    f, active = embedded(hartmann, 6, seed, d=10_000)
+    found, context, _, before = driven(f, screened, d=10_000, seed=seed)
+    assert found == set(active.tolist())
+    assert context.used - before <= 75  # halving six groups one by one takes 6 log2(d) = 80
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_hartmann_in_1000_dimensions_reaches_one_percent_within_200_calls(seed):
+    f, _ = embedded(hartmann, 6, seed)
+    _, context, points, _ = driven(f, arm, seed=seed, budget=200)
+    assert f(context.theta) <= -0.99 * 3.32237
+    assert np.count_nonzero(context.theta) <= 6
+    assert context.fun * context.unit == pytest.approx(f(context.theta), rel=1e-12)
+    assert np.abs(points).max() <= 0.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dense_least_squares_is_recognised_after_eight_calls(seed):
+    rng = np.random.default_rng(seed)
+    M, b = rng.standard_normal((60, 2 * D)), rng.standard_normal(60)
+    ended, context, _, before = driven(lambda x: float(np.mean((M @ x - b) ** 2)), arm, d=2 * D, seed=seed)
+    assert "most of the coordinates" in ended.reason
+    assert not ended.certified
+    assert context.used - before <= 8
+    assert context.theta is context.theta0
+
+
+def test_decisions_do_not_depend_on_offset_and_unit_of_f():
+    f, active = embedded(hartmann, 6, 0)
+    calls, told = set(), Diagnosis(1e-13, False, 1.0, 1.0, 1.0, 1.0, False, False)
+    for scale, offset in ((1.0, 0.0), (1024.0, 4096.0), (2.0**-20, -1.0)):
+        found, context, _, before = driven(lambda x, s=scale, o=offset: s * f(x) + o, screened, told=told)
+        assert found == set(active.tolist())
+        calls.add(context.used - before)
+    assert len(calls) == 1
+
+
+def test_weak_coordinates_do_not_keep_the_screen_from_the_strong_ones():
+    f, active = embedded(hartmann, 6, 0)
+    weak = np.setdiff1d(np.random.default_rng(5).choice(D, 20, replace=False), active)
+    found, context, _, before = driven(lambda x: f(x) + 4e-4 * float((x[weak] ** 2).sum()), screened)
+    assert found == set(active.tolist())
+    assert context.used - before <= 80
+
+
+def test_noise_does_not_lead_to_wrong_coordinates():
+    f, active = embedded(lambda z: float(((z - 0.2) ** 2).sum()), 3, 1)
+    rng = np.random.default_rng(0)
+    found, _, _, _ = driven(lambda x: f(x) + 2e-3 * rng.standard_normal(), screened, k=3, budget=400)
+    assert found == set(active.tolist())
+
+
+def test_a_flat_start_is_left():
+    f, active = embedded(lambda z: min(hartmann(z), -0.5), 6, 2)
+    _, context, _, _ = driven(f, arm, seed=2, budget=300)
+    assert f(context.theta) < -1.5
+    assert set(np.flatnonzero(context.theta)) <= set(active.tolist())
+
+
+def test_without_bounds_the_region_comes_from_the_natural_length():
+    f, active = embedded(lambda z: float(((z - 40.0) ** 2).sum()), 2, 3)
+    found, _, _, _ = driven(f, screened, k=2, bounds=None)
+    assert found == set(active.tolist())
+
+
+def test_excluded_and_included_coordinates_are_respected():
+    f, active = embedded(hartmann, 6, 4)
+    other = int(np.setdiff1d(np.arange(D), active)[0])
+    _, context, points, _ = driven(f, arm, k=5, include=[other], exclude=[int(active[0])], budget=200)
+    assert context.constraint.holds(context.theta)
+    assert not points[:, active[0]].any()
+    assert f(context.theta) < f(np.zeros(D))
+
+
+def test_components_are_screened_by_a_few_of_them():
+    f, active = embedded(lambda z: float(((z - 0.7) ** 2).sum()), 2, 6)
+    found, context, _, before = driven(lambda x, i: (1 + i) * f(x), screened, k=2, n=50, budget=3000)
+    assert found == set(active.tolist())
+    assert context.used - before < 50 * 10
+
+
+def test_the_arm_fits_only_where_bisection_is_cheaper_than_a_gradient():
+    def fits(d, **constraint):
+        def part(context, diagnosis):
+            return ActiveSubset().fits(context, diagnosis)
+            yield
+
+        return driven(lambda x: float(x @ x), part, d=d, k=2, **constraint)[0]
+
+    assert not fits(100)
+    assert fits(1000)
+    assert not fits(1000, groups=np.arange(1000) // 2)
+
+
+# The models.
+
+
+def test_the_process_goes_through_its_values_and_is_unsure_elsewhere():
+    X = np.random.default_rng(0).random((25, 2))
+    y = np.sin(5 * X[:, 0]) + X[:, 1]
+    process = fit(X, y, np.ones(25), (False, "gauss"), None, random=False)
+    mean, deviation = process.predict(np.concatenate([X, [[3.0, 3.0]]]))
+    assert np.abs(mean[:-1] - process.t).max() < 0.02
+    assert deviation[-1] > 10 * deviation[:-1].max()
+
+
+def test_expected_improvement_has_no_jump_where_its_expansion_begins():
+    mean = np.linspace(5.9, 6.1, 41)
+    steps = np.diff(log_expected_improvement(mean, np.ones(41), 0.0))
+    assert (steps < 0).all()
+    assert np.abs(steps).max() < 0.12
+
+
+def test_interpolation_recovers_a_quadratic_from_enough_values():
+    rng = np.random.default_rng(1)
+    H = rng.standard_normal((3, 3))
+    H, g, moves = H + H.T, rng.standard_normal(3), rng.standard_normal((10, 3))
+    values = 2.0 + moves @ g + 0.5 * np.einsum("ij,jk,ik->i", moves, H, moves)
+    c, slope, bent = interpolate(moves, values, np.zeros((3, 3)), 0.0)
+    assert c == pytest.approx(2.0)
+    assert slope == pytest.approx(g)
+    assert bent == pytest.approx(H)
+
+
+def test_an_indefinite_model_has_its_minimum_on_the_boundary():
+    x, value = minimise_in_box(np.array([0.1, 0.0]), np.diag([-1.0, 2.0]), -np.ones(2), np.ones(2), np.zeros((1, 2)))
+    assert x == pytest.approx([-1.0, 0.0])
+    assert value == pytest.approx(-0.6)
+
+
+def test_diagnosis_has_what_the_arm_reads():
+    assert {"noise", "random", "length"} <= set(Diagnosis.__dataclass_fields__)
