@@ -69,7 +69,10 @@ def test_squares_of_few_coordinates_are_solved_and_certified_with_hardly_more_ca
 
 def exact_minimisers(f, n, d, k):
     """The minimiser of a quadratic mean on every support, from its values."""
-    mean = lambda x: float(f(np.repeat(x[None], n, 0), np.arange(n)).mean())  # noqa: E731
+
+    def mean(x):
+        return float(f(np.repeat(x[None], n, 0), np.arange(n)).mean())
+
     unit, zero = np.eye(d), mean(np.zeros(d))
     A = np.array([[mean(a + b) - mean(a) - mean(b) + zero for b in unit] for a in unit])
     g = np.array([mean(e) - zero - 0.5 * A[i, i] for i, e in enumerate(unit)])
@@ -231,7 +234,8 @@ def test_a_balanced_move_leaves_the_score_and_goes_inwards():
     inward = np.ones(12)
     move = balanced_move(row, np.zeros(12), w, inward)
     assert abs(row @ move) < 1e-12
-    assert (move >= 0).all() and move.any()
+    assert (move >= 0).all()
+    assert move.any()
     assert not balanced_move(np.abs(row), np.zeros(12), w, inward).any()  # every move inwards raises the score
 
 

@@ -142,7 +142,7 @@ class RowLearner:
             if abs(value - float(base[a]) - expected) > max(ROWS.visible_bend * abs(expected), hidden):
                 break
             step *= ROWS.lengthening
-        if step <= ROWS.lengthening**2 * natural:
+        if step < ROWS.lengthening**2 * natural:
             return False
         length = step * np.sqrt(context.d)
         curvature = float(norms(gradients)[a]) / step / context.d

@@ -125,15 +125,10 @@ class ScoreFit:
     def agrees(self, theta: Array, values: Array, tolerance: float) -> bool:
         """Whether values of the first components at theta are those that quadratic components have there.
 
-        Every component must agree, up to a share of the typical change and to noise. If values are random, the noise
-        of slopes and curvatures is only roughly known, and the mean must agree.
+        Every component must agree, up to a share of the typical change and to noise.
         """
         m = values.size
         predicted = self.data.quadratic_values(theta)[:m]
-        if self.diagnosis.random:
-            fall = abs(float(np.mean(self.data.f0[:m] - predicted)))
-            noise = float(np.linalg.norm(self.prediction_noise(theta)[:m])) / m
-            return abs(float(np.mean(values - predicted))) <= tolerance * fall + INDEX.noise_deviations * noise
         typical = float(np.sqrt(np.mean(np.square(predicted - self.data.f0[:m]))))
         allowed = tolerance * typical + INDEX.noise_deviations * self.prediction_noise(theta)[:m]
         return bool((np.abs(values - predicted) <= allowed).all())
