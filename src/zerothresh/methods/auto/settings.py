@@ -347,7 +347,8 @@ class RowSettings:
     centre_deviations: float = 40.0  # standard deviations allowed where an l2 term centred at 0 is told from others
     shortest_move: float = 1e-6  # of |start|: what is left of it across a row must be longer than rounding
     checked: int = 5  # components on which predicted slopes are compared with measured ones
-    prediction_error: float = 0.01  # of a slope: above this, the components have more than one score
+    prediction_error: float = 0.01  # of a slope, without noise: one score gives 1e-6, random Hessians 0.02 and more
+    noisy_prediction_error: float = 0.2  # the same if values are random, whose noise is only roughly known
     slope_deviations: float = 5.0  # standard deviations of a measured slope that are no error of the prediction
     same_minimum: float = 1e-4  # of the spread of values: so far minima may differ; and of a curvature from them
     same_minimum_rows: int = 3  # curvatures that are measured before that is tested: one fixes it, two test it

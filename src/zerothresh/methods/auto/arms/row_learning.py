@@ -213,7 +213,7 @@ class RowLearner:
         """Test whether the model predicts slopes at another point; if not, the components have several scores."""
         error = yield from self.prediction_error(theta)
         self.context.remark(f"The single-index model predicts slopes with an error of {100 * error:.2g} %.")
-        self.several_scores = error > ROWS.prediction_error
+        self.several_scores = error > (ROWS.noisy_prediction_error if self.diagnosis.random else ROWS.prediction_error)
         return not self.several_scores
 
     def prediction_error(self, theta: Array) -> Generator[Probes, Answers, float]:

@@ -79,7 +79,8 @@ class SingleIndexModel:
         m = min(n, max(ROWS.first, context.k))
         while True:
             learnt = yield from self.learner.learn(min(m, ROWS.tested))
-            if learnt and len(data) <= ROWS.tested and data.lam:  # many random Hessians may look like one l2 term
+            early = len(data) <= ROWS.tested and data.lam and not self.state.diagnosis.random
+            if learnt and early:  # random Hessians may look like one l2 term
                 yield from self.learner.has_the_form(self._elsewhere())
             learnt = learnt and not self.learner.several_scores and (yield from self.learner.learn(m))
             if self.learner.several_scores:
