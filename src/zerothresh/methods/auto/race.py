@@ -1,17 +1,15 @@
-r"""The race: several arms share one budget, and calls go to the arm that makes progress.
+"""The race: several arms share one budget, and calls go to the arm that makes progress.
 
 An entrant leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
 gains something before its calls have doubled. Without a leader, entrants get their trial: first those that test their
 own assumption and end if that fails, then the others in their order, those last whose forecast is a large part of the
 budget. While somebody makes progress, a trial waits until its price is small beside the calls used so far. Among those
-that have been tried, the calls go to the highest rate
+that have been tried, the calls go to the one that lowered F most per call of late, except that an entrant that is passed
+over still gets a sixteenth of the calls.
 
-.. math:: \frac{\text{fall of F over its recent calls}}{\text{distance to the best F known, before}}
-          \Big/ \text{recent calls},
-
-except that an entrant that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
-therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to
-get where it is, a trial a quarter, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
+What a wrong choice can cost is therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or
+as many calls as it took to get where it is, a trial a quarter, and insurance a sixteenth. Rates are falls of F per call,
+and only their order counts, so that neither the unit nor the offset of F matters.
 """
 
 from __future__ import annotations
