@@ -4,12 +4,12 @@ An entrant leads if its own test has confirmed its assumption, for as many calls
 gains something before its calls have doubled. Without a leader, entrants get their trial: first those that test their
 own assumption and end if that fails, then the others in their order, those last whose forecast is a large part of the
 budget. While somebody makes progress, a trial waits until its price is small beside the calls used so far. Among those
-that have been tried, the calls go to the one that lowered F most per call of late, except that an entrant that is passed
-over still gets a sixteenth of the calls.
+that have been tried, the calls go to the one that lowered F most per call of late, except that an entrant that is
+passed over still gets a sixteenth of the calls.
 
-What a wrong choice can cost is therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or
-as many calls as it took to get where it is, a trial a quarter, and insurance a sixteenth. Rates are falls of F per call,
-and only their order counts, so that neither the unit nor the offset of F matters.
+What a wrong choice can cost is therefore bounded: a leader that is wrong wastes at most three quarters of the budget,
+or as many calls as it took to get where it is, a trial a quarter, and insurance a sixteenth. Rates are falls of F per
+call, and only their order counts, so that neither the unit nor the offset of F matters.
 """
 
 from __future__ import annotations
