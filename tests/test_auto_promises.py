@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -172,7 +173,7 @@ def test_the_stages_say_what_every_call_was_made_for():
     assert found.stages[0] == (0, "diagnosis")
     assert list(calls) == sorted(calls)
     assert calls[-1] <= found.nfev
-    assert all(one != other for one, other in zip(names, names[1:], strict=False))
+    assert all(one != other for one, other in itertools.pairwise(names))
     assert set(names) - {"diagnosis"} <= arm_names()
     assert len(set(names)) > 1
 

@@ -4,12 +4,20 @@ import builtins
 from types import SimpleNamespace
 
 import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pytest
 
 import zerothresh as zt
 
 matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """No figure stays open: matplotlib warns of more than 20."""
+    yield
+    matplotlib.pyplot.close("all")
 
 
 def runs(method, count=3):
