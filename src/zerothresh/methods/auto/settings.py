@@ -708,7 +708,6 @@ class SupportSearchSettings:
     hessian_share: float = 0.8  # of the calls left that all second derivatives may cost: the rest tries them out
     most_drawn: int = 500  # exchanges that are drawn until one has not been tried
     restart_gradients: int = 3  # gradients that the budget must cover before a restart
-    partial_every: int = 2  # every second restart begins with a part of the best support, the others at random
     dropped_share: float = 0.5  # of that support: what stays should tell as much as what goes
     first_points: int = 8  # random points whose best one is the start, if nothing led away from the first start
     length_growth: float = 3.0  # their lengths grow by this factor from restart to restart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +39,36 @@ def _held_by_bounds(at: Position, g: Array, S: Indices) -> NDArray[np.bool_]:
     return np.asarray(((x <= box.low[S]) & (g > 0)) | ((x >= box.high[S]) & (g < 0)))
 
 
-def newton_steps(at: Position, rounds: int) -> Asks:
-    """Make up to ``rounds`` quasi-Newton steps on the support of the position."""
+class Cycle(NamedTuple):
+    """Where a cycle of a gradient over all coordinates, a support step and steps on the support began."""
+
+    F: float
+    used: int
+
+    def pays_less(self, at: Position, gain: float, calls: int) -> bool:
+        """Whether a step gained less per call than the whole cycle so far: the next cycle is worth more then.
+
+        Reference: Charnov, *Optimal foraging, the marginal value theorem*, 1976.
+        """
+        return gain * (at.context.used - self.used) < (self.F - at.F) * calls
+
+
+def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
+    """Make up to ``rounds`` quasi-Newton steps on the support of the position.
+
+    Arguments
+    ---------
+    at: where the descent stands.
+    rounds: int, the largest number of steps.
+    cycle: when it began, if the steps should end as soon as another cycle is worth more; None: when F has converged.
+    """
     context = at.context
     S = np.flatnonzero(at.theta)
     last: tuple[Array, Array] | None = None
     for _ in range(rounds):
         if S.size == 0 or at.calls_available < at.oracle.gradient_cost(S.size) + 2 * at.oracle.m:
             return
+        before = context.used
         g = yield from at.gradient(S)
         if last is not None:
             at.model.learn(at.theta - last[0], g - last[1], S, at.slope_noise)
@@ -76,6 +99,8 @@ def newton_steps(at: Position, rounds: int) -> Asks:
         if gain <= at.negligible and gain <= -DESCENT.short_of_promise * slope:
             return
         if gain <= DESCENT.short_of_promise * at.negligible:
+            return
+        if cycle is not None and cycle.pays_less(at, gain, context.used - before):
             return
 
 
