@@ -62,10 +62,11 @@ def minimize(
         ``vectorized``, ``fun(X)`` or ``fun(X, I)`` for X of shape (B, d) and I of shape (B,), returning (B,). Or a
         problem object with ``d``, ``n`` and ``values(points, components)``. Points arrive read-only.
     x0: float array (d,), the start; or an int, the dimension d, for zeros; or None with a problem object.
-    k: int, the most non-zero coordinates (or groups).
-    budget: int, the most calls of f_i. It is never exceeded: a round that would exceed it is not begun.
+    k: int, the largest number of non-zero coordinates (or groups).
+    budget: int, the largest number of calls of f_i. It is never exceeded: a round that does not fit is not begun.
     n: int, default None: the number of components; None means that ``fun(x)`` is F itself.
-    method: str or instance, default "auto", which needs no settings; for example ``zt.VRSZHT(eta=0.01, m=10)``.
+    method: str or instance, default "auto", which needs no settings: several strategies compete for the budget. Other
+        methods are given by name or as an instance, for example ``zt.VRSZHT(eta=0.01, m=10)``.
     options: dict, default None: the hyper-parameters of a method that is given by name.
     estimator: Estimator, default None: how gradients are estimated, ``zt.Estimator(q=10, mu=1e-3)``. ``auto`` and its
         parts choose for themselves; of an estimator that is given they take mu and the kind of difference.
@@ -78,7 +79,8 @@ def minimize(
     groups: d labels, default None: coordinates with one label form a group, and k counts groups.
     workers: int or Executor, default 1: a number of threads, or any ``concurrent.futures.Executor``. The result is
         bit-identical for any number of workers.
-    chunk: int, default None: the most points that a vectorised function gets at once; None means at most 1024.
+    chunk: int, default None: the largest number of points that a vectorised function gets at once; None means at most
+        1024.
     run: path, default None: a folder that keeps every value as it arrives. Called again with the same arguments, the
         run goes on where it stopped, whatever stopped it. The budget may grow.
     fsync: str, default "batch": when values must have reached the disk itself, which matters only for a power cut:
@@ -91,17 +93,23 @@ def minimize(
         "worst" takes the worst value seen so far instead.
     max_time: float, default None: seconds after which no more calls are begun in this session.
     cost, max_cost: function and float, default None: ``cost(i)`` is what a call of component i costs, and max_cost is
-        the most that may be spent.
-    patience: int, default None: calls without a gain after which ``auto`` stops although the budget is not spent. None:
-        it stops early only with a proof that nothing better is left.
+        the limit of what may be spent.
+    patience: int, default None: the number of calls without a gain after which ``auto`` stops, even if some of the
+        budget is left. With None it spends the whole budget, unless it can prove that nothing better is left.
     monitor: function, default None: ``monitor(x)`` gives F for the trace; its calls are not counted.
     callback: function, default None: ``callback(progress)`` is called after each step; raise StopIteration to stop.
-    progress: bool, default None: True shows a live bar, False none, None one if standard error is a terminal.
+    progress: bool, default None: True shows a progress bar, False does not, None shows one if standard error is a
+        terminal.
 
     Returns
     -------
     Result, with the best point whose F is known (``x``, ``fun``), the numbers of calls and steps (``nfev``, ``nht``,
-    ``nit``), why the run ended (``status``, ``message``) and the history (``trace``).
+    ``nit``), why the run ended (``success``, ``status``, ``message``), what the method found and what the calls were
+    made for (``remarks``, ``stages``), and the history (``trace``).
+
+    Warns
+    -----
+    UserWarning, before the first call, if the budget is too small to tell which coordinates matter.
 
     >>> import numpy as np
     >>> import zerothresh as zt

@@ -44,15 +44,15 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     """
 
     def plot(self, kind: str = "history", **options: Any) -> Any:
-        """Draw F, and the lowest F so far, against #IZO and #NHT; or what the calls were made for.
+        """Draw F and the lowest F so far against #IZO and #NHT, or which strategy of ``auto`` made which calls.
 
         Matplotlib comes with the extra ``zerothresh[plot]``. The trace has no F without a ``monitor``, except where a
         step happens to see all components.
 
         Arguments
         ---------
-        kind: str, default "history": what is drawn. "arms" shows which strategy of ``auto`` made which calls, above
-            the lowest F so far.
+        kind: str, default "history": what is drawn. "arms" draws the lowest F so far and, below it, which strategy of
+            ``auto`` made which calls.
         options: passed on to `zerothresh.plot.compare` ("history"; ``best=False`` leaves the lowest F so far out) or
             `zerothresh.plot.arms`.
 

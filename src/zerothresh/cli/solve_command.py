@@ -20,8 +20,9 @@ EXAMPLE = (
     "[bold]Example[/bold]. The file box.py holds `def loss(x, i): ...`, the loss of component i at x:\n\n"
     "  zerothresh solve box:loss --dim 500 -k 20 --components 200 --budget 200000 "
     "--run runs/a --out result.json\n\n"
-    "[bold]Exit codes[/bold]. 0: success. 1: a failure stopped the run; the best point is still written. 2: bad input; "
-    "the function was not called. 130: stopped by Ctrl-C or SIGTERM; the best point is written."
+    "[bold]Exit codes[/bold]. 0: success. 1: a failure stopped the run, or auto found nothing better than the "
+    "start; the best point is still written. 2: bad input; the function was not called. 130: stopped "
+    "by Ctrl-C or SIGTERM; the best point is written."
 )
 
 
