@@ -205,7 +205,7 @@ def test_the_arms_of_auto_are_drawn_below_the_lowest_value(raced):
     names = list(dict.fromkeys(name for _, name in raced.stages))
     assert [text.get_text() for text in below.get_yticklabels()] == names
     assert above.get_xlim() == (0, raced.nfev)
-    numbers = [int(text.get_text().replace(",", "")) for text in below.texts]
+    numbers = [int(text.get_text().split()[0].replace(",", "")) for text in below.texts]
     assert sum(numbers) == raced.nfev  # each call was made for one strategy
     wide = [
         bar.vertices[:, 0].max() - bar.vertices[:, 0].min() for bars in below.collections for bar in bars.get_paths()
@@ -213,12 +213,25 @@ def test_the_arms_of_auto_are_drawn_below_the_lowest_value(raced):
     assert sum(wide) == raced.nfev
 
 
+def test_each_new_lowest_value_has_a_dot_in_the_colour_of_the_strategy_that_found_it(raced):
+    above, below = raced.plot(kind="arms").axes
+    dots = {found.get_color(): found.get_xdata().tolist() for found in above.lines[1:]}
+    lowest = np.minimum.accumulate(raced.trace.fun)
+    assert sorted(sum(dots.values(), [])) == raced.trace.nfev[np.append(True, np.diff(lowest) < 0)].tolist()
+    colours = {text.get_text(): text.get_color() for text in below.get_yticklabels()}
+    begins = np.array([begin for begin, _ in raced.stages])
+    for name, colour in colours.items():
+        found_by = [raced.stages[int(np.searchsorted(begins, calls)) - 1][1] for calls in dots[colour]]
+        assert set(found_by) <= {name}
+
+
 def test_the_arms_are_drawn_above_a_known_optimum_and_on_either_scale(raced):
-    low = raced.fun - 1.0
+    low = raced.fun - 1e-3
     above = zt.plot.arms(raced, optimum=low).axes[0]
-    assert above.lines[0].get_ydata()[-1] == pytest.approx(1.0)
+    assert above.lines[0].get_ydata()[-1] == pytest.approx(1e-3)
     assert "F^*" in above.get_ylabel()
     assert above.get_yscale() == "log"
+    assert zt.plot.arms(raced, optimum=raced.fun - 1e6).axes[0].get_yscale() == "linear"  # less than a decade
     assert zt.plot.arms(raced, optimum=raced.fun + 1.0).axes[0].get_yscale() == "linear"  # some values are below 0
     assert zt.plot.arms(raced, optimum=low, log=False).axes[0].get_yscale() == "linear"
     assert raced.plot(kind="arms", optimum=low, log=True).axes[0].get_yscale() == "log"
