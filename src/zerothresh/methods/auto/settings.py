@@ -347,6 +347,7 @@ class RowSettings:
     centre_deviations: float = 40.0  # standard deviations allowed where an l2 term centred at 0 is told from others
     shortest_move: float = 1e-6  # of |start|: what is left of it across a row must be longer than rounding
     checked: int = 5  # components on which predicted slopes are compared with measured ones
+    test_saves: int = 100  # calls for further rows above which an early test of the form, at 12 calls, is worth it
     prediction_error: float = 0.01  # of a slope, without noise: one score gives 1e-6, random Hessians 0.02 and more
     noisy_prediction_error: float = 0.2  # the same if values are random, whose noise is only roughly known
     slope_deviations: float = 5.0  # standard deviations of a measured slope that are no error of the prediction

@@ -62,7 +62,7 @@ class Restarts:
     def _descend_anew(self, to_beat: float) -> Asks:
         """Descend from where the position stands now, to a local minimum if it may be below ``to_beat``."""
         self.at.use(self.at.oracle.at_first())
-        self.descent.local_minimum = None
+        self.descent.local_minimum, self.descent.cycle_rate = None, math.inf
         yield from self.descent.descend(exchanging=False, to_beat=to_beat)
 
     def _try_on_some(self, start: Array, best: RememberedPoint) -> Generator[Probes, Answers, bool]:

@@ -40,17 +40,30 @@ def _held_by_bounds(at: Position, g: Array, S: Indices) -> NDArray[np.bool_]:
 
 
 class Cycle(NamedTuple):
-    """Where a cycle of a gradient over all coordinates, a support step and steps on the support began."""
+    """A gradient over all coordinates, a support step, and steps on the support until another cycle is worth more.
+
+    Attributes
+    ----------
+    F: float, F at its beginning.
+    used: int, the calls that had been made by then.
+    last_rate: float, the fall of F per call in the cycle before; infinite if this is the first one.
+    """
 
     F: float
     used: int
+    last_rate: float
 
-    def pays_less(self, at: Position, gain: float, calls: int) -> bool:
-        """Whether a step gained less per call than the whole cycle so far: the next cycle is worth more then.
+    def rate(self, at: Position) -> float:
+        """Return the fall of F per call in this cycle so far."""
+        return (self.F - at.F) / max(at.context.used - self.used, 1)
+
+    def is_over(self, at: Position, step_rate: float) -> bool:
+        """Whether a step gained less per call than the next cycle will, if rates go on falling as they did.
 
         Reference: Charnov, *Optimal foraging, the marginal value theorem*, 1976.
         """
-        return gain * (at.context.used - self.used) < (self.F - at.F) * calls
+        rate = self.rate(at)
+        return step_rate < rate * min(1.0, rate / max(self.last_rate, TINY))
 
 
 def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
@@ -60,7 +73,7 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
     ---------
     at: where the descent stands.
     rounds: int, the largest number of steps.
-    cycle: when it began, if the steps should end as soon as another cycle is worth more; None: when F has converged.
+    cycle: the cycle that they belong to, if they should end with it; None: they end when F has converged.
     """
     context = at.context
     S = np.flatnonzero(at.theta)
@@ -100,7 +113,7 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
             return
         if gain <= DESCENT.short_of_promise * at.negligible:
             return
-        if cycle is not None and cycle.pays_less(at, gain, context.used - before):
+        if cycle is not None and cycle.is_over(at, gain / max(context.used - before, 1)):
             return
 
 
