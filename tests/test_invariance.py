@@ -1,25 +1,42 @@
 """Decisions do not depend on the unit or offset of F, nor on the unit, order or origin of x.
 
-Each test runs a method twice, the second time on the same problem in other words, and compares the number of calls
-and the points that were asked for. The noise of a noisy problem is the same sequence both times.
+Each test runs a method twice, the second time on the same problem in other words, and compares the number of calls,
+the points that were asked for, the stages and the remarks. The noise of a noisy problem is the same sequence both
+times. The problems are such that `auto` uses each of its strategies on some of them.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 import warnings
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import zerothresh as zt
+from zerothresh.methods.auto.automatic import ARMS
 from zerothresh.sampling.philox import Stream
 
 D = 80
 DATA = np.random.default_rng(5)
 ROWS, TARGETS = DATA.standard_normal((300, D)), DATA.standard_normal(300)
 WEIGHTS, GOAL = DATA.uniform(1.0, 5.0, D), np.where(np.arange(D) % 16 == 3, DATA.uniform(1.0, 2.0, D), 0.02)
-METHODS = ["htp"]
+TRUE = np.where(np.arange(D) % 16 == 3, 1.5, 0.0)
+LINEAR = ROWS @ TRUE + 0.1 * DATA.standard_normal(300)
+LABELS = np.sign(ROWS @ TRUE + 0.5 * DATA.standard_normal(300))
+DENSE, DENSE_GOAL = DATA.standard_normal((500, 2000)) / np.sqrt(500), np.zeros(2000)
+DENSE_GOAL[::400] = [1.0, -1.2, 0.8, 1.4, -0.7]
+ACTIVE, CENTRE = np.array([17, 401, 402, 777]), np.array([0.2, -0.3, 0.35, -0.1])
+SLOPES = 0.3 * DATA.standard_normal((300, D)) + DATA.standard_normal(D)
+WORTH = -0.03 * DATA.random(D)
+WORTH[[3, 30, 55]] = [1.2, 1.7, 1.4]
+
+
+def scores(X, I, rows):
+    return np.einsum("bd,bd->b", X, rows[I])
 
 
 def one(X, I):
@@ -30,15 +47,57 @@ def one(X, I):
 
 def many(X, I):
     """Components of two scores each, whose mean is minimised."""
-    scores = np.einsum("bd,bd->b", X, ROWS[I])
-    other = np.einsum("bd,bd->b", X, ROWS[(I + 1) % 300])
-    return (scores - TARGETS[I]) ** 2 + np.logaddexp(0.0, other) + 0.05 * np.sum(X**2, axis=1)
+    other = scores(X, (I + 1) % 300, ROWS)
+    return (scores(X, I, ROWS) - TARGETS[I]) ** 2 + np.logaddexp(0.0, other) + 0.05 * np.sum(X**2, axis=1)
 
 
-PROBLEMS = {"one component": (one, 1, 3000), "300 components": (many, 300, 40_000)}
-problems = pytest.mark.parametrize("problem", list(PROBLEMS.values()), ids=list(PROBLEMS))
-noises = pytest.mark.parametrize("noise", [0.0, 0.05], ids=["exact", "noisy"])
-methods = pytest.mark.parametrize("method", METHODS)
+def ridge(X, I):
+    """Squares of one score each."""
+    return 0.5 * (scores(X, I, ROWS) - LINEAR[I]) ** 2 + 0.05 * np.sum(X**2, axis=1)
+
+
+def logistic(X, I):
+    """Losses of one score each that are not squares."""
+    return np.logaddexp(0.0, -LABELS[I] * scores(X, I, ROWS)) + 0.05 * np.sum(X**2, axis=1)
+
+
+def active(X, I):
+    """A function of four coordinates out of many, with several valleys."""
+    Z = X[:, ACTIVE] - CENTRE
+    return 0.3 * np.cos(9 * Z[:, 0]) * Z[:, 1] - np.exp(-3 * np.sum(Z**2, axis=1))
+
+
+def dense(X, I):
+    """Least squares with more coordinates than calls."""
+    return 0.5 * np.sum(((X - DENSE_GOAL) @ DENSE.T) ** 2, axis=1)
+
+
+def corners(X, I):
+    """A function whose sparse minima lie at corners of the box."""
+    return np.abs(X @ SLOPES[0] + 9.1) + np.abs(X @ SLOPES[1] - 2.3)
+
+
+def hinges(X, I):
+    """The same with many components."""
+    return np.abs(scores(X, I, SLOPES) + 3.1)
+
+
+def plateau(X, I):
+    """A function that is constant around 0."""
+    return 20.0 - np.clip(np.abs(X) - 1.0, 0.0, None) @ WORTH
+
+
+class Case(NamedTuple):
+    """A problem to be told in several ways."""
+
+    fun: object
+    n: int
+    budget: int
+    noise: float = 0.0
+    width: float = np.inf  # bounds are -width and width
+    d: int = D
+    k: int = 5
+    start: float = 0.0  # the first k coordinates of the start
 
 
 @dataclass
@@ -50,103 +109,139 @@ class Recorded:
     a: float = 1.0
     b: float = 0.0
     c: float = 1.0
-    order: np.ndarray = field(default_factory=lambda: np.arange(D))
+    order: np.ndarray | None = None
     origin: float = 0.0
     points: list = field(default_factory=list)
     values: list = field(default_factory=list)
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
 
     def __call__(self, X, I):
-        x = (X / self.c - self.origin)[:, np.argsort(self.order)]  # x in the words of the plain problem
+        x = X / self.c - self.origin  # in the words of the plain problem
+        x = x if self.order is None else x[:, np.argsort(self.order)]
         plain = self.fun(x, I) + self.noise * self.rng.standard_normal(len(x))
         self.points.append(x)
         self.values.append(plain)
         return self.a * plain + self.b
 
 
-def run(method, problem, noise, *, k=5, start=0.0, width=np.inf, **words):
-    """Run a method on a problem in other words; returns the points asked for, in plain words, and the result."""
-    fun, n, budget = problem
-    recorded = Recorded(fun, noise, **words)
+class Run(NamedTuple):
+    """What a run asked for, in plain words, and what it said."""
+
+    points: np.ndarray
+    telling: int  # calls until gains are so small that they are rounding, which the unit of F changes
+    result: object
+
+    def said(self, calls, numbers):
+        """The stages and remarks of the first calls, with or without the numbers in them, which have units."""
+        remarks = [(at, text if numbers else re.sub(r"[-+]?\d[\d.,e+-]*", "#", text)) for at, text in self.result.remarks]
+        return [[one for one in what if one[0] < calls] for what in (list(self.result.stages), remarks)]
+
+
+def run(method, case, **words):
+    """Run a method on a problem in other words."""
+    recorded = Recorded(case.fun, case.noise, **words)
     c, origin = recorded.c, recorded.origin
-    x0 = np.zeros(D)
-    x0[: k if k < D else D] = start
-    x0 = (c * (x0 + origin))[recorded.order]
-    limits = {} if width == np.inf else {"bounds": (c * (origin - width), c * (origin + width))}
+    x0 = np.where(np.arange(case.d) < case.k, case.start, 0.0)
+    x0 = c * (x0 + origin)
+    x0 = x0 if recorded.order is None else x0[recorded.order]
+    limits = {} if case.width == np.inf else {"bounds": (c * (origin - case.width), c * (origin + case.width))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # k = d
-        result = zt.minimize(recorded, x0, k, n=n, budget=budget, method=method, seed=3, vectorized=True, **limits)
+        result = zt.minimize(
+            recorded, x0, case.k, n=case.n, budget=case.budget, method=method, seed=3, vectorized=True, **limits
+        )
     points, values = np.concatenate(recorded.points), np.concatenate(recorded.values)
-    if n == 1 and not noise:  # gains below this are rounding, which the unit changes
-        close = values <= values.min() + 1e-6 * (values[0] - values.min())
-        return points[: int(np.argmax(close)) + 1], points, result
-    return points, points, result
+    close = values <= values.min() + 1e-3 * (values[0] - values.min())
+    telling = int(np.argmax(close)) + 1 if case.n == 1 and not case.noise else len(points)
+    return Run(points, telling, result)
 
 
-def same(one, other, rtol):
-    """Whether two runs asked for the same points, up to rounding; with rtol = 0, bit by bit up to the end."""
-    points, all_points, result = one
-    others, all_others, other_result = other
-    assert len(points) == len(others)
-    scale = np.abs(points).max()
-    assert np.abs(points - others).max() <= rtol * scale
-    if rtol == 0:
-        assert len(all_points) == len(all_others)
-        assert result.status is other_result.status
-    return True
+@functools.cache
+def plainly(method, case):
+    """The run to compare with; several tests use it."""
+    return run(method, case)
 
 
-@methods
-@problems
-@noises
+def the_same(one, other, *, numbers):
+    """Whether two runs are the same bit by bit, up to numbers in remarks if these have another unit."""
+    assert len(one.points) == len(other.points)
+    assert np.array_equal(one.points, other.points)
+    assert one.said(np.inf, numbers) == other.said(np.inf, numbers)
+    return one.result.status is other.result.status
+
+
+def the_same_up_to_rounding(one, other, rtol=1e-3):
+    """Whether two runs made the same decisions until gains are rounding."""
+    calls = one.telling
+    assert len(other.points) >= calls
+    assert np.abs(one.points[:calls] - other.points[:calls]).max() <= rtol * np.abs(one.points).max()
+    return one.said(calls, False) == other.said(calls, False)
+
+
+CASES = {  # for auto
+    "smooth": Case(one, 1, 800),
+    "smooth, noisy": Case(one, 1, 2000, 0.05),
+    "smooth in a box": Case(one, 1, 1000, width=3.0),
+    "smooth in a box, noisy": Case(one, 1, 2000, 0.05, width=3.0),
+    "300 components": Case(many, 300, 20_000),
+    "300 components, noisy": Case(many, 300, 20_000, 0.05),
+    "ridge": Case(ridge, 300, 30_000),
+    "ridge, noisy": Case(ridge, 300, 20_000, 0.05),
+    "logistic": Case(logistic, 300, 20_000),
+    "logistic, strong noise": Case(logistic, 300, 20_000, 0.02),
+    "few active": Case(active, 1, 120, width=0.5, d=1000, k=4),
+    "few calls": Case(dense, 1, 400, d=2000),
+    "few calls, noisy": Case(dense, 1, 500, 0.02, d=2000),
+    "corners": Case(corners, 1, 600, width=1.0),
+    "corners, noisy": Case(corners, 1, 600, 0.1, width=1.0),
+    "corners, 300 components, noisy": Case(hinges, 300, 9000, 0.1, width=1.0),
+    "plateau": Case(plateau, 1, 600, width=2.0, k=3),
+    "plateau, noisy": Case(plateau, 1, 600, 0.05, width=2.0, k=3),
+}
+OTHERS = {  # for the older methods
+    "smooth": Case(one, 1, 3000),
+    "smooth, noisy": Case(one, 1, 3000, 0.05),
+    "300 components": Case(many, 300, 40_000),
+    "300 components, noisy": Case(many, 300, 40_000, 0.05),
+}
+TOLD = [("auto", case, name) for name, case in CASES.items()] + [("htp", case, name) for name, case in OTHERS.items()]
+told = pytest.mark.parametrize(("method", "case"), [pytest.param(m, c, id=f"{m}: {name}") for m, c, name in TOLD])
+
+
+def test_the_problems_reach_every_strategy_of_auto():
+    reached = {name for case in CASES.values() for _, name in plainly("auto", case).result.stages}
+    assert {arm.name for arm in ARMS} <= reached
+
+
+@told
 @pytest.mark.parametrize("a", [2.0**20, 2.0**-20])
-def test_the_unit_of_f_does_not_matter_at_all(method, problem, noise, a):
-    assert same(run(method, problem, noise), run(method, problem, noise, a=a), 0.0)
+def test_the_unit_of_f_does_not_matter_at_all(method, case, a):
+    assert the_same(plainly(method, case), run(method, case, a=a), numbers=True)
 
 
-@methods
-@problems
-@noises
-@pytest.mark.parametrize(("a", "b"), [(1.0, -1.0), (1.0, 40.0), (1e-3, 0.0), (7.0, -100.0)])
-def test_the_offset_of_f_matters_only_by_rounding(method, problem, noise, a, b):
-    assert same(run(method, problem, noise), run(method, problem, noise, a=a, b=b), 1e-4)
+@told
+@pytest.mark.parametrize(("a", "b"), [(1.0, -1.0), (1e-3, 0.04), (7.0, -100.0)])
+def test_the_offset_of_f_matters_only_by_rounding(method, case, a, b):
+    assert the_same_up_to_rounding(plainly(method, case), run(method, case, a=a, b=b))
 
 
-@methods
-@problems
-@noises
+@told
+@pytest.mark.parametrize("begun", ["box", "start"])
 @pytest.mark.parametrize("c", [2.0**30, 2.0**-30])
-@pytest.mark.parametrize(("start", "width"), [(0.0, 3.0), (0.5, np.inf)], ids=["box", "start"])
-def test_the_unit_of_x_does_not_matter_at_all(method, problem, noise, c, start, width):
+def test_the_unit_of_x_does_not_matter_at_all(method, case, c, begun):
     """The first length comes from the bounds, or from a start that is not zero."""
-    plain = run(method, problem, noise, start=start, width=width)
-    assert same(plain, run(method, problem, noise, start=start, width=width, c=c), 0.0)
+    case = with_lengths(case, begun)
+    assert the_same(plainly(method, case), run(method, case, c=c), numbers=False)
 
 
-@methods
-@problems
-@noises
-def test_a_unit_of_x_that_is_not_a_power_of_two_matters_only_by_rounding(method, problem, noise):
-    plain = run(method, problem, noise, width=3.0)
-    assert same(plain, run(method, problem, noise, width=3.0, c=1e-3), 1e-4)
+@told
+def test_a_unit_of_x_that_is_not_a_power_of_two_matters_only_by_rounding(method, case):
+    case = with_lengths(case, "box")
+    assert the_same_up_to_rounding(plainly(method, case), run(method, case, c=1e-3))
 
 
-@methods
-@problems
-def test_the_order_of_the_coordinates_matters_only_by_rounding(method, problem, monkeypatch):
-    """Without noise: the calls of a gradient come in another order, so that each would meet other noise."""
-    noise = 0.0
-    plain = run(method, problem, noise, width=3.0)
-    order, normal = np.random.default_rng(2).permutation(D), Stream.normal
-    monkeypatch.setattr(
-        Stream, "normal", lambda self, size: normal(self, size)[order] if size == D else normal(self, size)
-    )
-    assert same(plain, run(method, problem, noise, width=3.0, order=order), 1e-4)
-
-
-@methods
-@problems
-@noises
-def test_the_origin_of_x_matters_only_by_rounding_if_all_coordinates_may_be_non_zero(method, problem, noise):
-    plain = run(method, problem, noise, k=D, start=0.3, width=3.0)
-    assert same(plain, run(method, problem, noise, k=D, start=0.3, width=3.0, origin=0.25), 1e-4)
+def with_lengths(case, begun):
+    """The problem with bounds, or without them and with a start that is not zero."""
+    if begun == "start":
+        return case._replace(start=0.5, width=np.inf)
+    return case if case.width < np.inf else case._replace(width=3.0)
