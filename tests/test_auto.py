@@ -113,6 +113,14 @@ def test_a_problem_in_disguise_is_solved_about_as_fast(name, disguise, original_
     assert median_calls(name, **disguise) <= 3 * original_calls[name] < np.inf
 
 
+def test_an_offset_costs_no_single_run_its_model():
+    """Rounding errors grow with the offset; no run may take agreement within them for a proof of its model."""
+    for seed in range(5):
+        plain = Disguised("least absolute deviation").calls(seed)
+        for offset in (100.0, -1000.0):
+            assert Disguised("least absolute deviation", offset=offset).calls(seed) <= 1.2 * plain
+
+
 @base
 def test_the_order_of_the_coordinates_does_not_matter(name, original_calls):
     order = np.random.default_rng(5).permutation(BASE[name][0].d)

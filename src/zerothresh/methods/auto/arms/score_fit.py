@@ -160,8 +160,10 @@ class ScoreFit:
         if ahead:
             context.move(trial, fall=fall)
         yield from self.complete_values(m)
-        self.quadratic = self.confirmed = self.agrees(trial, self.values, INDEX.quadratic_tolerance)
-        if ahead and not float(self.values.mean()) < start:
+        fails = not float(self.values.mean()) < start  # noisy curvatures can make agreement worthless
+        refuted = fails and fall > INDEX.noise_deviations * self.diagnosis.noise
+        self.quadratic = self.confirmed = not refuted and self.agrees(trial, self.values, INDEX.quadratic_tolerance)
+        if ahead and fails:
             context.move(context.theta0, start)
         else:
             self.accept(trial, self.values)
