@@ -134,7 +134,9 @@ class Run(NamedTuple):
 
     def said(self, calls, numbers):
         """The stages and remarks of the first calls, with or without the numbers in them, which have units."""
-        remarks = [(at, text if numbers else re.sub(r"[-+]?\d[\d.,e+-]*", "#", text)) for at, text in self.result.remarks]
+        remarks = [
+            (at, text if numbers else re.sub(r"[-+]?\d[\d.,e+-]*", "#", text)) for at, text in self.result.remarks
+        ]
         return [[one for one in what if one[0] < calls] for what in (list(self.result.stages), remarks)]
 
 
@@ -151,7 +153,15 @@ def run(method, case, **words):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # k = d
         result = zt.minimize(
-            recorded, x0, case.k, n=case.n, budget=case.budget, method=method, seed=3, vectorized=True, **limits,
+            recorded,
+            x0,
+            case.k,
+            n=case.n,
+            budget=case.budget,
+            method=method,
+            seed=3,
+            vectorized=True,
+            **limits,
             callback=lambda state: iterates.append((state.nfev, state.x)),
         )
     points, values = np.concatenate(recorded.points), np.concatenate(recorded.values)

@@ -169,7 +169,7 @@ class _Pursuit:
         self.context.remark("Slopes do not stand out of the noise; all coordinates move together instead.")
         descent = SignRowDescent(self.context, self.diagnosis)
         yield from descent.find_length()
-        while self.context.left > ROWS.round + 4 * ROWS.repeats * self.context.n:
+        while self.context.left > ROWS.round + ROWS.compared * ROWS.repeats * self.context.n:
             yield from descent.step()
             for _ in range(ROWS.polishes):
                 if not (yield from descent.polish()):

@@ -121,7 +121,7 @@ class SignRowDescent:
         context, theta = self.context, self.theta
         S = np.intersect1d(np.flatnonzero(theta), self.free)
         repeats = SETTINGS.repeats
-        if not S.size or (2 * S.size + 1 + 3) * repeats * context.n > SETTINGS.polish_share * context.left:
+        if not S.size or (2 * S.size + SETTINGS.compared) * repeats * context.n > SETTINGS.polish_share * context.left:
             return False
         delta = SETTINGS.polish_step * float(np.sqrt(np.mean(theta[S] ** 2)))
         ups, downs = np.repeat(theta[None], S.size, axis=0), np.repeat(theta[None], S.size, axis=0)
