@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run reproduce browser test test-all chaos lint bench goals queries methods clean help
+.PHONY: run reproduce browser test test-all chaos lint bench goals queries peers methods clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
 	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
@@ -42,9 +42,16 @@ goals: $(READY)  ## measure the goals of auto on the development set (python ben
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python benchmarks/goals.py --jobs 2
 
-queries: $(READY)  ## count the calls needed to reach each goal on all problems, with the search for the paper's best settings: an hour or more
+queries: $(READY)  ## measure all goals on the development and the judging set, and write docs/queries.md: about an hour
 	$(BIN)/pip install -q -e '.[bench]'
-	$(BIN)/python benchmarks/queries.py --plot docs/pictures/data-profiles.png --page docs/queries.md
+	mkdir -p report
+	$(BIN)/python benchmarks/goals.py --jobs 2 --json report/goals-dev.json
+	$(BIN)/python benchmarks/goals.py --set judge --jobs 2 --json report/goals-judge.json
+	$(BIN)/python benchmarks/goal_page.py report/goals-dev.json report/goals-judge.json
+
+peers: $(READY)  ## calls of auto, the paper's methods at their best and other packages on 24 problems, with the search for settings: hours
+	$(BIN)/pip install -q -e '.[bench]'
+	$(BIN)/python benchmarks/queries.py --plot report/data-profiles.png
 
 methods: $(READY)  ## calls of every method on six problems (minutes), and the page of all methods from them
 	$(BIN)/pip install -q -e '.[bench,peers]'

@@ -34,52 +34,6 @@ import zerothresh as zt
 
 QUICK = ("ridge-3", "bodyfat", "quadratic-10", "quadratics", "two-scores", "attack", "quadratic-10-noise")
 report = partial(print, flush=True)
-PAGE = """# How many calls `auto` needs
-
-This page is made by `python benchmarks/queries.py --plot docs/pictures/data-profiles.png --page docs/queries.md`. Only
-the text above the tables is written by hand. `benchmarks/suite.py` defines the problems.
-
-![The share of problems solved against the number of calls](pictures/data-profiles.png)
-
-## How to read the tables
-
-- Each table has one goal: `F - F*` falls to a given share of `F(x0) - F*`.
-- `auto` has no settings.
-- `paper` is the best of the paper's methods on that problem, with its name and its settings. The learning rate and the
-  number of directions (and `mu`, if there is noise) were searched in its favour for each problem and each goal, in
-  units of the true curvature, which no user knows. The calls of that search are not counted.
-- `peer` is the best of several other packages. A peer minimises F with the hard thresholding inside the objective, so
-  each of its values costs n calls.
-- The numbers of calls are expected running times over {seeds} seeds (5 for peers): the calls of all seeds until they
-  reach the goal, with the whole budget for a seed that misses it, divided by the number of seeds that reach it. A dash
-  means that no seed reached the goal.
-- A ratio is the number of calls of the other method divided by that of `auto`. `>` and `<` mark bounds, where one of
-  the two never reached the goal.
-- A problem has index structure if each component is a loss of one linear score of theta.
-
-## What to keep in mind
-
-- The search for the paper's best settings is long, but not exhaustive. Its first version gave up slow starters. With
-  the present version it was repeated for FGZOHT and SZOHT on all problems, and for all methods on the problems with one
-  component, ridge-3, quadratics, two scores, AUC and attack. Among these, the best number of calls fell only on AUC, by
-  a factor of 1.8. On the other problems, SAGA and its variants have the settings that the first version found, so
-  ratios of 1 to 3 there are uncertain.
-- On diabetes, least squares and the net, some of the paper's methods are missing. On least squares few learning rates
-  were tried: 465,000 calls are known to be enough, which is a ratio of about 22.
-- The settings were chosen on the same seeds that judge them, which is in the paper's favour. One setting for
-  ridge-3-noise (SZOHT, 289 calls) was picked by hand.
-- Several of the paper's numbers rest on one or two seeds that reached the goal.
-- The problem with outliers has a ratio of more than a thousand. Without it, the geometric means are smaller by a fifth.
-- The problems attack and net were changed after first results had been seen, so that at least one method solves them.
-- `auto` was developed with these problems at hand. On yours it may do better or worse.
-- The optimum of AUC is the best one known, not a proven one.
-
-## The tables
-
-```
-{tables}
-```
-"""
 
 
 def contest(name: str, arguments: argparse.Namespace) -> list[Hits]:
@@ -127,7 +81,6 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="with --only paper or peers: ignore the cache")
     parser.add_argument("--kept", action="store_true", help="use the contestant's last runs and make no new ones")
     parser.add_argument("--plot", type=Path, metavar="PATH", help="draw the data profiles into this file")
-    parser.add_argument("--page", type=Path, metavar="PATH", help="write the tables as a documentation page")
     arguments = parser.parse_args()
     names = arguments.problems.split(",") if arguments.problems else list(QUICK if arguments.quick else NAMES)
     for name in names:
@@ -148,8 +101,6 @@ def main() -> None:
     with redirect_stdout(tables):
         show(rows, arguments.method)
     print(tables.getvalue())
-    if arguments.page:
-        arguments.page.write_text(PAGE.format(tables=tables.getvalue().strip("\n"), seeds=len(rows[0].own)))
     if arguments.plot:
         profiles(rows, arguments.method, arguments.plot)
 

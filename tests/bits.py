@@ -1,7 +1,8 @@
 """A seeded run of every method, as a table of digests: a change of the code must not change the bits.
 
 ``python tests/bits.py`` prints the cases whose outcome differs from the table in ``tests/data/bits.json``;
-``python tests/bits.py --write`` makes the table again, for a change of the bits that is wanted.
+``python tests/bits.py --write --only "auto / "`` makes the cases whose name holds this text again, for a change of the
+bits that is wanted; without ``--only`` it makes the whole table.
 """
 
 from __future__ import annotations
@@ -186,12 +187,14 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the table instead of comparing with it")
     parser.add_argument("--only", default="", help="cases whose name holds this text")
     arguments = parser.parse_args()
+    table = json.loads(TABLE.read_text()) if TABLE.exists() else {}
     if arguments.write:
         TABLE.parent.mkdir(exist_ok=True)
-        lines = (f"{json.dumps(label)}: {json.dumps(found)}" for label, found in cases())
+        made = dict(cases(arguments.only))
+        table = {**table, **made} if arguments.only else made
+        lines = (f"{json.dumps(label)}: {json.dumps(found)}" for label, found in table.items())
         TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
         return 0
-    table = json.loads(TABLE.read_text())
     different, count = 0, 0
     for label, found in cases(arguments.only):
         count += 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from pathlib import Path
 
 import bits
 import folders
@@ -18,6 +19,7 @@ import pytest
 import scipy.linalg
 
 import zerothresh as zt
+from zerothresh.runs import RunError
 from zerothresh.runs.inspection import inspect
 
 TABLE = json.loads(bits.TABLE.read_text())
@@ -82,14 +84,12 @@ def test_the_table_has_no_case_of_a_method_that_is_gone():
     assert {label.split(" / ")[0] for label in TABLE} <= {*bits.names(), "attack"}  # a newer method has none yet
 
 
-@pytest.mark.parametrize("label", EXPECTED)
-def test_a_folder_that_an_earlier_version_began_is_continued(label, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(folders.FOLDERS / label, folder)
-    name = label.rpartition("-")[0]
+def went_on(label: str, source: Path, folder: Path) -> dict:
+    """The outcome of a copy of a folder that is continued up to its end; no value is lost, nor asked for twice."""
+    shutil.copytree(source / label, folder)
     told = inspect(folder).calls
     assert 0 < told < folders.BUDGET
-    optimizer = folders.opened(name, folder)
+    optimizer = folders.opened(label.rpartition("-")[0], folder)
     assert optimizer.nfev == told  # no value that was told is lost
     ask, asked = optimizer.ask, []
 
@@ -101,6 +101,34 @@ def test_a_folder_that_an_earlier_version_began_is_continued(label, tmp_path):
     optimizer.ask = counted
     with optimizer:
         found = folders.finish(optimizer)
-    held = EXPECTED[label]
+    assert told + sum(asked) == found["counts"][0]  # nor is one asked for again
+    return found
+
+
+@pytest.mark.parametrize("label", EXPECTED)
+def test_a_folder_that_an_earlier_version_began_is_continued(label, tmp_path):
+    found, held = went_on(label, folders.FOLDERS, tmp_path / "run"), EXPECTED[label]
     assert found == held if SAME_PRODUCTS else bits.same(held, found)
-    assert told + sum(asked) == found["counts"][0] == held["counts"][0]  # nor is one asked for again
+    assert found["counts"][0] == held["counts"][0]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, except those that only say who uses it."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != "lock"}
+
+
+@pytest.mark.parametrize("label", sorted(path.name for path in folders.OLD_FOLDERS.iterdir()))
+def test_a_folder_of_an_earlier_auto_is_continued_or_refused_with_a_sentence_and_left_as_it_was(label, tmp_path):
+    """The strategies of `auto` may change from version to version; what was paid for is not touched all the same."""
+    before = contents(folders.OLD_FOLDERS / label)
+    try:
+        found = went_on(label, folders.OLD_FOLDERS, tmp_path / "run")
+    except RunError as error:
+        told = str(error)
+        assert str(tmp_path / "run") in told
+        assert told.endswith(("or name another folder", "or name another one"))
+        assert contents(tmp_path / "run") == before
+    else:
+        x = np.array(found["x"])
+        assert np.count_nonzero(x) <= 3
+        assert folders.problem().F(x) <= folders.problem().F(np.zeros(8))

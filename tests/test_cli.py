@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -58,6 +59,12 @@ def licence(x):
 
 def nan(x):
     return float("nan")
+
+def flat(x):
+    return 7.0
+
+def bent(x):
+    return np.log1p(((x - goal) ** 2).sum()) + (1 - np.cos(3 * (x - goal))).sum() / 10
 """
 
 PLAIN = ["--dim", "30", "-k", "3", "--budget", "2000", "--method", "szoht", "--set", "eta=0.1", "--seed", "1"]
@@ -189,14 +196,46 @@ def test_without_a_method_the_command_takes_auto_and_tells_what_it_found() -> No
 
     expected = zt.minimize(box.plain, 30, 3, budget=2000, seed=5, progress=False)
     written = json.loads(Path("r.json").read_text())
-    assert written["method"] == {"name": "auto"}
+    assert written["method"] == {"name": "auto", "patience": None}
     assert written["x"]["indices"] == expected.support.tolist() == [3, 7, 9]
     assert written["message"] == expected.message
     assert written["remarks"] == [{"nfev": calls, "message": words} for calls, words in expected.remarks]
+    assert written["stages"] == [{"nfev": calls, "name": name} for calls, name in expected.stages]
+    assert written["stages"][0] == {"nfev": 0, "name": "diagnosis"}
+    assert written["success"] is True
     shown = " ".join(outcome.stdout.split())
     for calls, words in expected.remarks:
         assert f"after {calls:,} calls: {words}" in shown
     assert expected.message in shown
+    listed = re.search(r"calls by strategy: ((?:[a-z ]+ [\d,]*\d(?:, )?)+)", shown)
+    assert listed is not None
+    assert sum(int(calls.replace(",", "")) for calls in re.findall(r"\d[\d,]*(?=, |$)", listed[1])) == expected.nfev
+
+
+def test_patience_ends_a_run_and_is_kept_with_it() -> None:
+    options = ["--dim", "30", "-k", "3", "--budget", "3000", "--seed", "5", "--patience", "50"]
+    outcome = run("solve", "box:bent", *options, "--out", "r.json", "--run", "folder")
+    assert outcome.exit_code == 0, outcome.output
+    written = json.loads(Path("r.json").read_text())
+    assert written["method"] == {"name": "auto", "patience": 50}
+    assert written["status"] == "CONVERGED"
+    assert "Nothing was gained in the last 50 calls, which is the given patience" in written["message"]
+    assert written["nfev"] < 3000
+    again = run("solve", "box:bent", *options, "--run", "folder")
+    assert again.exit_code == 0
+    other = run("solve", "box:bent", *options[:-1], "60", "--run", "folder")
+    assert other.exit_code == 2
+    assert "patience" in other.stderr
+
+
+def test_a_run_that_found_nothing_says_so() -> None:
+    outcome = run("solve", "box:flat", "--dim", "30", "-k", "3", "--budget", "200", "--out", "r.json")
+    written = json.loads(Path("r.json").read_text())
+    assert written["success"] is False
+    assert "nothing better than the start was found" in written["message"]
+    assert "nothing better than the start was found" in " ".join(outcome.stdout.split())
+    assert outcome.exit_code == 1
+    assert "nothing better than the start was found" in outcome.stderr
 
 
 def test_verbose_says_so_where_a_method_chooses_nothing() -> None:
@@ -262,7 +301,13 @@ def test_the_start_can_be_read_from_a_file() -> None:
         (["box:plain", *PLAIN[:-4], "--set", "eta=fast"], "eta must be a number above 0"),
         (["box:plain", *PLAIN[:6], "--method", "szoth", "--set", "eta=1"], "did you mean 'szoht'"),
         (["box:plain", *PLAIN[:6], "--method", "vr-szht"], "vr-szht needs eta: add --set eta=..."),
-        (["box:plain", *PLAIN[:6], "--set", "eta=1"], "auto has no hyper-parameters, but 'eta' was given"),
+        (["box:plain", *PLAIN[:6], "--set", "eta=1"], "a hyper-parameter of auto must be one of 'patience', not 'eta'"),
+        (
+            ["box:plain", *PLAIN[:6], "--method", "index", "--set", "eta=1"],
+            "index has no hyper-parameters, but 'eta' was given",
+        ),
+        (["box:plain", *PLAIN, "--patience", "9"], "patience goes with method='auto'; szoht runs until"),
+        (["box:plain", *PLAIN[:6], "--patience", "0"], "patience must be"),
         (
             ["box:plain", *PLAIN[:6], "--method", "outside", "--set", "solver=cma", "--set", "algorithm=foo"],
             "not 'foo'",
@@ -366,6 +411,10 @@ def test_a_warning_is_one_line() -> None:
     options = ["--dim", "30", "-k", "30", "--budget", "100", "--method", "szoht", "--set", "eta=0.1", "--quiet"]
     done = subprocess.run([*COMMAND, "solve", "box:plain", *options], capture_output=True, text=True, check=True)
     assert done.stderr == "warning: k = d = 30: all coordinates may be non-zero, so nothing is thresholded\n"
+    options = ["--dim", "30", "-k", "3", "--budget", "10", "--quiet"]
+    done = subprocess.run([*COMMAND, "solve", "box:plain", *options], capture_output=True, text=True)
+    line, *_ = done.stderr.splitlines()
+    assert line.startswith("warning: budget = 10 is too small to tell which 3 of 30 coordinates matter: that takes at ")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child process")

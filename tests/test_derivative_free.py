@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import zerothresh as zt
-from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.auto.arms.descent import Descent
 from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 

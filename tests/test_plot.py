@@ -4,12 +4,20 @@ import builtins
 from types import SimpleNamespace
 
 import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pytest
 
 import zerothresh as zt
 
 matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """No figure stays open: matplotlib warns of more than 20."""
+    yield
+    matplotlib.pyplot.close("all")
 
 
 def runs(method, count=3):
@@ -175,3 +183,75 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r"zerothresh\[plot\]"):
         result.plot()
+
+
+def bent(x):
+    goal = np.linspace(-1.0, 2.0, 30)
+    return float(np.log1p(((x - goal) ** 2).sum()) + (1 - np.cos(x - goal)).sum())
+
+
+@pytest.fixture(scope="module")
+def raced():
+    return zt.minimize(bent, 30, 4, budget=600, seed=0)
+
+
+def test_the_arms_of_auto_are_drawn_below_the_lowest_value(raced):
+    figure = raced.plot(kind="arms")
+    above, below = figure.axes
+    fun = raced.trace.fun
+    drawn = above.lines[0]
+    assert drawn.get_ydata().tolist() == [*np.minimum.accumulate(fun), fun.min()]
+    assert drawn.get_xdata().tolist() == [*raced.trace.nfev, raced.nfev]
+    names = list(dict.fromkeys(name for _, name in raced.stages))
+    assert [text.get_text() for text in below.get_yticklabels()] == names
+    assert above.get_xlim() == (0, raced.nfev)
+    numbers = [int(text.get_text().replace(",", "")) for text in below.texts]
+    assert sum(numbers) == raced.nfev  # each call was made for one strategy
+    wide = [
+        bar.vertices[:, 0].max() - bar.vertices[:, 0].min() for bars in below.collections for bar in bars.get_paths()
+    ]
+    assert sum(wide) == raced.nfev
+
+
+def test_the_arms_are_drawn_above_a_known_optimum_and_on_either_scale(raced):
+    low = raced.fun - 1.0
+    above = zt.plot.arms(raced, optimum=low).axes[0]
+    assert above.lines[0].get_ydata()[-1] == pytest.approx(1.0)
+    assert "F^*" in above.get_ylabel()
+    assert above.get_yscale() == "log"
+    assert zt.plot.arms(raced, optimum=raced.fun + 1.0).axes[0].get_yscale() == "linear"  # some values are below 0
+    assert zt.plot.arms(raced, optimum=low, log=False).axes[0].get_yscale() == "linear"
+    assert raced.plot(kind="arms", optimum=low, log=True).axes[0].get_yscale() == "log"
+
+
+def test_arms_that_cannot_be_drawn_are_refused_with_the_reason(raced, monkeypatch):
+    other = runs(zt.SZOHT(0.02), 1)[0]
+    with pytest.raises(ValueError, match="no strategies to draw: only runs of method='auto' have them"):
+        other.plot(kind="arms")
+    with pytest.raises(ValueError, match="no strategies to draw"):
+        zt.plot.arms(SimpleNamespace(trace=zt.Trace(), nfev=3))
+    with pytest.raises(ValueError, match="kind must be one of 'history', 'arms'"):
+        raced.plot(kind="legs")
+    with pytest.raises(ValueError, match="optimum must be"):
+        raced.plot(kind="arms", optimum=np.nan)
+    with pytest.raises(ValueError, match="log must be"):
+        raced.plot(kind="arms", log="yes")
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"pip install 'zerothresh\[plot\]'"):
+        raced.plot(kind="arms")
+
+
+def test_a_run_of_auto_whose_values_are_unknown_still_shows_its_arms(raced):
+    unknown = zt.Trace()
+    unknown.append(step=1, nfev=40, nht=1, fun=np.nan, support=np.array([0]))
+    shown = SimpleNamespace(stages=raced.stages, nfev=raced.nfev, trace=unknown)
+    above, below = zt.plot.arms(shown).axes
+    assert not above.lines
+    assert below.collections

@@ -144,7 +144,7 @@ def _announce(run: Path, budget: int) -> None:
 def _how_to_continue(result: Result, run: Path) -> None:
     """Print how to continue a run that stopped for a reason that may be temporary."""
     name = result.status.name
-    if name == "TIME" or (not result.success and name != "DIVERGED"):
+    if name == "TIME" or (not result.status.success and name != "DIVERGED"):
         say(f"zerothresh: the run is kept in {run}; to continue it, run the same command again", err=True)
 
 

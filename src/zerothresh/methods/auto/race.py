@@ -1,17 +1,15 @@
-r"""The race: several arms share one budget, and calls go to the arm that makes progress.
+"""The race: several arms share one budget, and calls go to the arm that makes progress.
 
 An entrant leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
 gains something before its calls have doubled. Without a leader, entrants get their trial: first those that test their
 own assumption and end if that fails, then the others in their order, those last whose forecast is a large part of the
 budget. While somebody makes progress, a trial waits until its price is small beside the calls used so far. Among those
-that have been tried, the calls go to the highest rate
+that have been tried, the calls go to the one that lowered F most per call of late, except that an entrant that is
+passed over still gets a sixteenth of the calls.
 
-.. math:: \frac{\text{fall of F over its recent calls}}{\text{distance to the best F known, before}}
-          \Big/ \text{recent calls},
-
-except that an entrant that is passed over still gets a sixteenth of the calls. What a wrong choice can cost is
-therefore bounded: a leader that is wrong wastes at most three quarters of the budget, or as many calls as it took to
-get where it is, a trial a quarter, and insurance a sixteenth. Falls are differences of F, and rates are dimensionless.
+What a wrong choice can cost is therefore bounded: a leader that is wrong wastes at most three quarters of the budget,
+or as many calls as it took to get where it is, a trial a quarter, and insurance a sixteenth. Rates are falls of F per
+call, and only their order counts, so that neither the unit nor the offset of F matters.
 """
 
 from __future__ import annotations
@@ -74,19 +72,20 @@ class Entrant:
 
     @property
     def untried(self) -> bool:
-        """Whether it has made too few calls for a judgement."""
-        return self.calls < self.trial
+        """Whether it has made too few calls for a judgement, and its next round still belongs to the trial."""
+        return self.calls == 0 or self.calls + self.price <= self.trial
 
     @property
     def price(self) -> int:
         """The number of calls that its next round takes, as far as it is known."""
         return 0 if self.request is None else self.request.calls(_COUNTING)
 
-    def rate(self, best: float) -> float:
-        """Return which share of its distance to the best fall known it closed per call, over its recent calls."""
+    @property
+    def rate(self) -> float:
+        """The fall of F per call, over its recent calls."""
         recent = min(max(RACE.window * self.calls, slice_length(self.run), self.trial), self.calls)
         before = max(fall for calls, fall in self._falls if calls <= self.calls - recent)
-        return (self.fall - before) / (best - before) / recent if best > before else 0.0
+        return (self.fall - before) / recent
 
     def begin(self) -> None:
         """Let it say what it wants to ask first."""
@@ -177,9 +176,8 @@ def choose(able: Sequence[Entrant]) -> Entrant:
     leading = [one for one in able if one.leads]
     if leading:
         return leading[0]
-    used, best = sum(one.calls for one in able), max(one.fall for one in able)
+    used = sum(one.calls for one in able)
     tried = [one for one in able if not one.untried]
-    rates = {one.arm.name: one.rate(best) for one in tried}
     untried = sorted((one for one in able if one.untried), key=lambda one: (not one.arm.decisive, one.expensive))
     somebody = any(one.progresses for one in tried)
     for one in untried[:1]:
@@ -188,7 +186,7 @@ def choose(able: Sequence[Entrant]) -> Entrant:
     fewest = min(able, key=lambda one: one.calls)
     if fewest.calls + fewest.price <= RACE.insurance * used:
         return fewest
-    return max(tried, key=lambda one: (rates[one.arm.name], one.progresses, -one.calls))  # ties get equal shares
+    return max(tried, key=lambda one: (one.rate, one.progresses, -one.calls))  # ties get equal shares
 
 
 def _is_better(chosen: Entrant, context: Context) -> bool:

@@ -353,6 +353,7 @@ class RowSettings:
     centre_deviations: float = 40.0  # standard deviations allowed where an l2 term centred at 0 is told from others
     shortest_move: float = 1e-6  # of |start|: what is left of it across a row must be longer than rounding
     checked: int = 5  # components on which predicted slopes are compared with measured ones
+    test_saves: int = 100  # calls for further rows above which an early test of the form, at 12 calls, is worth it
     prediction_error: float = 0.01  # of a slope, without noise: one score gives 1e-6, random Hessians 0.02 and more
     noisy_prediction_error: float = 0.2  # the same if values are random, whose noise is only roughly known
     slope_deviations: float = 5.0  # standard deviations of a measured slope that are no error of the prediction
@@ -718,7 +719,6 @@ class SupportSearchSettings:
     hessian_share: float = 0.8  # of the calls left that all second derivatives may cost: the rest tries them out
     most_drawn: int = 500  # exchanges that are drawn until one has not been tried
     restart_gradients: int = 3  # gradients that the budget must cover before a restart
-    partial_every: int = 2  # every second restart begins with a part of the best support, the others at random
     dropped_share: float = 0.5  # of that support: what stays should tell as much as what goes
     first_points: int = 8  # random points whose best one is the start, if nothing led away from the first start
     length_growth: float = 3.0  # their lengths grow by this factor from restart to restart

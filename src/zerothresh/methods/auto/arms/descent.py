@@ -20,7 +20,7 @@ from zerothresh.methods.auto.arms.support_search import SupportSearch
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.moves.derivative_free import evolve_on_support
 from zerothresh.methods.auto.moves.exchanges import try_exchanges
-from zerothresh.methods.auto.moves.newton_steps import newton_steps
+from zerothresh.methods.auto.moves.newton_steps import Cycle, newton_steps
 from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.auto.moves.support_step import SupportStep
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle, for_kinks, oracle_for
@@ -80,6 +80,7 @@ class Descent:
         self.support_step = SupportStep()
         self.tried = set[bytes]()  # supports that exchanges have tried
         self.local_minimum: Array | None = None  # the point from which only an exchange may lead further
+        self.cycle_rate = math.inf  # fall of F per call in the last cycle of a support step and steps on the support
         self.budget_spent = False  # whether the search ended because of the budget
 
     def use_components(self, m: int) -> Asks:
@@ -160,12 +161,18 @@ class Descent:
 
     def _iterate(self, g: Array) -> Generator[Probes, Answers, str]:
         """Make a step that may change the support, and steps on it; returns a reason to stop, or an empty string."""
-        at, F = self.at, self.at.F
+        at, F, support = self.at, self.at.F, self.at.theta != 0
+        cycle = Cycle(F, self.context.used - at.oracle.gradient_cost(at.C.size), self.cycle_rate)
         yield from self.support_step.search(at, g)
         stepped = at.theta is not at.g_theta
         if stepped:
-            yield from newton_steps(at, DESCENT.steps if at.complete else DESCENT.steps_on_some)
+            settled = np.array_equal(at.theta != 0, support)  # then nothing but convergence is left
+            steps = DESCENT.steps if at.complete else DESCENT.steps_on_some
+            yield from newton_steps(at, steps, None if settled else cycle)
+            self.cycle_rate = cycle.rate(at)
         negligible = at.negligible >= F - at.F
+        if negligible and not at.oracle.diagnosis.random:
+            at.g_theta = at.theta  # so short a way does not change the gradient
         if not at.complete and (stepped or negligible):
             return "More components are needed."
         if not negligible:

@@ -55,12 +55,14 @@ class LongSteps:
         race = ComponentRace(context, diagnosis)
         yield from race.begin()
         moves, best = LongMoves(context, diagnosis, race), BestIterate(context, race)
+        cold = bool(context.theta0.any())  # a warm start must not end behind a cold one: begin from nothing, once
         while True:
             stall = Stall(race)
             yield from self._forward(moves, best, stall)
             yield from self._backward(moves, best, stall)
             yield from self._mixed(moves, best, stall)
-            yield from moves.kick(best.theta)
+            yield from moves.begin_again() if cold else moves.kick(best.theta)
+            cold = False
 
     def _forward(self, moves: LongMoves, best: BestIterate, stall: Stall) -> Generator[Probes, Answers, None]:
         """Add steps until there is no room, or none of them helps."""

@@ -32,13 +32,13 @@ class Restarts:
         self.descent, self.at, self.context = descent, descent.at, descent.context
         self.count = 0
 
-    def restart(self) -> Asks:
-        """Descend from a random sparse point or from a part of the best support; keep the better point."""
+    def restart(self, *, part: bool) -> Asks:
+        """Descend from a part of the best support or from a random sparse point; keep the better point."""
         at, descent = self.at, self.descent
         self.count += 1
         best, F, C, stages = at.standing(), at.F, at.C, [at.C]
         at.reporting = False
-        if best.theta.any() and self.count % SUPPORT_SEARCH.partial_every == 0:
+        if part and best.theta.any():
             start, dropped = partial_support(at)
             stages = [np.setdiff1d(C, dropped), C]  # at first without the coordinates that were dropped
         else:
@@ -62,7 +62,7 @@ class Restarts:
     def _descend_anew(self, to_beat: float) -> Asks:
         """Descend from where the position stands now, to a local minimum if it may be below ``to_beat``."""
         self.at.use(self.at.oracle.at_first())
-        self.descent.local_minimum = None
+        self.descent.local_minimum, self.descent.cycle_rate = None, math.inf
         yield from self.descent.descend(exchanging=False, to_beat=to_beat)
 
     def _try_on_some(self, start: Array, best: RememberedPoint) -> Generator[Probes, Answers, bool]:

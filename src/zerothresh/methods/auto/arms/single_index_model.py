@@ -79,7 +79,8 @@ class SingleIndexModel:
         m = min(n, max(ROWS.first, context.k))
         while True:
             learnt = yield from self.learner.learn(min(m, ROWS.tested))
-            early = len(data) <= ROWS.tested and data.lam and not self.state.diagnosis.random
+            rest = (m - len(data)) * (data.C.size + 2)  # calls that a wrong form would waste
+            early = data.lam and not self.state.diagnosis.random and len(data) <= ROWS.tested and rest > ROWS.test_saves
             if learnt and early:  # random Hessians may look like one l2 term
                 yield from self.learner.has_the_form(self._elsewhere())
             learnt = learnt and not self.learner.several_scores and (yield from self.learner.learn(m))

@@ -1,10 +1,10 @@
-"""Support search for the rest of the budget: exchanges and restarts, at equal numbers of calls.
+"""Support search for the rest of the budget: exchanges and two kinds of restarts share the calls by their gains.
 
 At a local minimum nothing tells where a better one is. Exchanges are drawn by the model's score with Gumbel noise,
 so that the likely ones come first and every one comes at last; restarts begin at random sparse points, or at a
-random part of the best support. Whichever kind has cost fewer calls comes next, because which one pays depends on the
-problem: exchanges find the support of correlated designs, and restarts leave the basin of a function that is not
-convex.
+random part of the best support. Whichever kind has cost the fewest calls per gain comes next, because which one pays
+depends on the problem: exchanges find the support of correlated designs, and restarts leave the basin of a function
+that is not convex.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SupportSearch:
 
     def __init__(self, descent: Descent) -> None:
         self.descent, self.at, self.context = descent, descent.at, descent.context
-        self.turns = self.gains = 0  # turns, and those that found a better point
+        self.turns = 0
         self.restarts = Restarts(descent)
         self.probe: ColumnProbe | None = None  # the second derivatives at the best point
         self.exchanges_left = descent.context.constraint.groups is None  # the model knows no groups
@@ -66,7 +66,8 @@ class SupportSearch:
             return Ended("There is only one support, and no step lowers F on it.")
         yield from self._reopen()
         exchange = self._swap if at.oracle.diagnosis.rough else self._exchange
-        spent = {exchange: 0, self._restart: 0}  # calls by kind of move
+        kinds = [exchange, self._restart_in_part, self._restart]
+        spent, gains = dict.fromkeys(kinds, 0), dict.fromkeys(kinds, 1)  # calls, and gains with one to begin with
         descent.tried.add(support_of(at.theta))
         self.context.remark("Other supports are searched by exchanges and restarts.")
         while len(descent.tried) < self.supports:
@@ -74,7 +75,7 @@ class SupportSearch:
             if few and not self.exchanges_left:
                 yield from self._enumerate()
                 break
-            move = min(spent, key=lambda kind: spent[kind])
+            move = min(kinds, key=lambda kind: spent[kind] / gains[kind])
             before, F = self.context.used, at.F
             yield from move()
             if self.context.used == before:  # there was nothing to exchange
@@ -82,7 +83,8 @@ class SupportSearch:
             spent[move] += self.context.used - before
             self.turns += 1
             if at.F < F:
-                self.gains, self.exchanges_left = self.gains + 1, self.context.constraint.groups is None
+                gains[move] += 1
+                self.exchanges_left = self.context.constraint.groups is None
         return Ended(f"All {self.supports} supports were tried.", certified=not at.oracle.diagnosis.random)
 
     def _enumerate(self) -> Asks:
@@ -126,7 +128,7 @@ class SupportSearch:
         """Try what the second derivatives promise, or an exchange drawn at random; descend from it if it lowers F."""
         at, descent = self.at, self.descent
         if not self.exchanges_left:
-            yield from self._restart()
+            yield from self._restart(part=True)
             return
         cost = trial_cost(at) + (0 if at.g.size and at.g_theta is at.theta else at.oracle.gradient_cost(at.C.size))
         if at.calls_available < cost:
@@ -193,9 +195,12 @@ class SupportSearch:
         yield from evolve_on_support(at, SUPPORT_SEARCH.evolve_step ** (1 + self.turns % SUPPORT_SEARCH.evolve_cycle))
         at.report()
 
-    def _restart(self) -> Asks:
-        """Descend from a random sparse point or from a part of the best support; keep the better point."""
+    def _restart(self, *, part: bool = False) -> Asks:
+        """Descend from a random sparse point, or from a part of the best support; keep the better point."""
         if not self._restart_affordable:
             yield from self._exchange() if self.exchanges_left else self._beyond_the_budget()
             return
-        yield from self.restarts.restart()
+        yield from self.restarts.restart(part=part)
+
+    def _restart_in_part(self) -> Asks:
+        yield from self._restart(part=True)

@@ -225,6 +225,14 @@ class LongMoves:
             new = new[: max(1, support.size - np.count_nonzero(point))]
             up = (rng.uniform(new.size) < 0.5) & (self.high[new] > 0) | (self.low[new] == 0)
             point[new] = np.where(up, self.high[new], self.low[new])
+        yield from self._go_to(point)
+
+    def begin_again(self) -> Generator[Probes, Answers, None]:
+        """Go to the point without any coordinate, except those that must be included."""
+        yield from self._go_to(self.context.constraint.project(np.zeros(self.context.d)))
+
+    def _go_to(self, point: Array) -> Generator[Probes, Answers, None]:
+        """Search on from another point, with all steps as at first."""
         yield from self.race.jump(point)
         self.iterate += 1
         self.tried.clear()

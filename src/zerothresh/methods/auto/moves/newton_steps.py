@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +39,49 @@ def _held_by_bounds(at: Position, g: Array, S: Indices) -> NDArray[np.bool_]:
     return np.asarray(((x <= box.low[S]) & (g > 0)) | ((x >= box.high[S]) & (g < 0)))
 
 
-def newton_steps(at: Position, rounds: int) -> Asks:
-    """Make up to ``rounds`` quasi-Newton steps on the support of the position."""
+class Cycle(NamedTuple):
+    """A gradient over all coordinates, a support step, and steps on the support until another cycle is worth more.
+
+    Attributes
+    ----------
+    F: float, F at its beginning.
+    used: int, the calls that had been made by then.
+    last_rate: float, the fall of F per call in the cycle before; infinite if this is the first one.
+    """
+
+    F: float
+    used: int
+    last_rate: float
+
+    def rate(self, at: Position) -> float:
+        """Return the fall of F per call in this cycle so far."""
+        return (self.F - at.F) / max(at.context.used - self.used, 1)
+
+    def is_over(self, at: Position, step_rate: float) -> bool:
+        """Whether a step gained less per call than the next cycle will, if rates go on falling as they did.
+
+        Reference: Charnov, *Optimal foraging, the marginal value theorem*, 1976.
+        """
+        rate = self.rate(at)
+        return step_rate < rate * min(1.0, rate / max(self.last_rate, TINY))
+
+
+def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
+    """Make up to ``rounds`` quasi-Newton steps on the support of the position.
+
+    Arguments
+    ---------
+    at: where the descent stands.
+    rounds: int, the largest number of steps.
+    cycle: the cycle that they belong to, if they should end with it; None: they end when F has converged.
+    """
     context = at.context
     S = np.flatnonzero(at.theta)
     last: tuple[Array, Array] | None = None
     for _ in range(rounds):
         if S.size == 0 or at.calls_available < at.oracle.gradient_cost(S.size) + 2 * at.oracle.m:
             return
+        before = context.used
         g = yield from at.gradient(S)
         if last is not None:
             at.model.learn(at.theta - last[0], g - last[1], S, at.slope_noise)
@@ -76,6 +112,8 @@ def newton_steps(at: Position, rounds: int) -> Asks:
         if gain <= at.negligible and gain <= -DESCENT.short_of_promise * slope:
             return
         if gain <= DESCENT.short_of_promise * at.negligible:
+            return
+        if cycle is not None and cycle.is_over(at, gain / max(context.used - before, 1)):
             return
 
 
