@@ -32,6 +32,15 @@ class SignRowDescent:
         self.theta = context.theta
         self.h = diagnosis.length / math.sqrt(self.free.size)  # the step of a coordinate in a row
 
+    def search(self) -> Generator[Probes, Answers, None]:
+        """Find the length of steps, then step and polish until the budget is spent."""
+        yield from self.find_length()
+        while self.context.left > SETTINGS.round + SETTINGS.compared * SETTINGS.repeats * self.context.n:
+            yield from self.step()
+            for _ in range(SETTINGS.polishes):
+                if not (yield from self.polish()):
+                    break
+
     def _geometry(self) -> tuple[Array, Array]:
         """Return the centre of the rows, as near to the point as the bounds allow, and the step of each coordinate."""
         free, box = self.free, self.context.box
