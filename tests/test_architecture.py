@@ -75,3 +75,40 @@ def test_a_session_knows_nothing_of_files():
         called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         assert not imported & files, path
         assert "open" not in called, path
+
+
+# Coefficients of formulas that no decision depends on, by file of methods/auto.
+FORMULAS = {
+    "arms/row_learning.py": {4, 100},  # four blocks of points; per cent
+    "findings.py": {3},  # a cube root
+    "line_probe.py": {4},  # two steps to both sides
+    "models/curves.py": {3, 6},  # cubic splines
+    "models/gaussian_process.py": {3, 5, 15},  # the Matern kernel, and the asymptotic series of the normal tail
+    "models/message_passing.py": {4, 8, 16, 32},  # halvings of the 64 bits of a word
+    "models/noise_level.py": {10, 23},  # decimal digits; the bits of single precision
+    "moves/corner_proposals.py": {6},  # random numbers of one proposal
+}
+PLAIN = {0, 0.5, 1, 2}  # plain arithmetic
+
+
+def bare_numbers(tree: ast.Module) -> set[float]:
+    """Numbers in code that are neither plain nor an index nor the value of a class attribute."""
+    skipped = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    skipped += [part for node in classes for part in node.body if isinstance(part, ast.AnnAssign)]
+    within = {id(part) for node in skipped for part in ast.walk(node)}
+    numbers = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) in (int, float))
+    return {node.value for node in numbers if id(node) not in within} - PLAIN
+
+
+def test_every_number_on_which_a_decision_of_auto_depends_has_a_name():
+    folder = ROOT / "methods" / "auto"
+    paths = (path for path in sorted(folder.rglob("*.py")) if path.name not in ("settings.py", "niht.py"))
+    bare = {str(path.relative_to(folder)): bare_numbers(ast.parse(path.read_text())) for path in paths}
+    assert {path: numbers for path, numbers in bare.items() if numbers - FORMULAS.get(path, set())} == {}
+    assert [path for path in FORMULAS if bare[path] != FORMULAS[path]] == []
+
+
+def test_no_file_of_auto_is_longer_than_250_lines_except_its_settings():
+    long = [path for path, text in code("methods/auto").items() if text.count("\n") > 250]
+    assert long == ["methods/auto/settings.py"]

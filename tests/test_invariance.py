@@ -26,6 +26,7 @@ ROWS, TARGETS = DATA.standard_normal((300, D)), DATA.standard_normal(300)
 WEIGHTS, GOAL = DATA.uniform(1.0, 5.0, D), np.where(np.arange(D) % 16 == 3, DATA.uniform(1.0, 2.0, D), 0.02)
 TRUE = np.where(np.arange(D) % 16 == 3, 1.5, 0.0)
 LINEAR = ROWS @ TRUE + 0.1 * DATA.standard_normal(300)
+LINEAR += 0.5 * np.sign(LINEAR)  # no component is so close to its minimum that rounding decides how to measure it
 LABELS = np.sign(ROWS @ TRUE + 0.5 * DATA.standard_normal(300))
 DENSE, DENSE_GOAL = DATA.standard_normal((500, 2000)) / np.sqrt(500), np.zeros(2000)
 DENSE_GOAL[::400] = [1.0, -1.2, 0.8, 1.4, -0.7]
@@ -128,12 +129,14 @@ class Run(NamedTuple):
     """What a run asked for, in plain words, and what it said."""
 
     points: np.ndarray
-    telling: int  # calls until gains are so small that they are rounding, which the unit of F changes
+    telling: int  # calls until what is left to gain is small: then rounding decides, which the unit of F changes
     result: object
 
     def said(self, calls, numbers):
         """The stages and remarks of the first calls, with or without the numbers in them, which have units."""
-        remarks = [(at, text if numbers else re.sub(r"[-+]?\d[\d.,e+-]*", "#", text)) for at, text in self.result.remarks]
+        remarks = [
+            (at, text if numbers else re.sub(r"[-+]?\d[\d.,e+-]*", "#", text)) for at, text in self.result.remarks
+        ]
         return [[one for one in what if one[0] < calls] for what in (list(self.result.stages), remarks)]
 
 
@@ -144,16 +147,37 @@ def run(method, case, **words):
     x0 = np.where(np.arange(case.d) < case.k, case.start, 0.0)
     x0 = c * (x0 + origin)
     x0 = x0 if recorded.order is None else x0[recorded.order]
+    back = slice(None) if recorded.order is None else np.argsort(recorded.order)
+    iterates = [(0, x0)]
     limits = {} if case.width == np.inf else {"bounds": (c * (origin - case.width), c * (origin + case.width))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # k = d
         result = zt.minimize(
-            recorded, x0, case.k, n=case.n, budget=case.budget, method=method, seed=3, vectorized=True, **limits
+            recorded,
+            x0,
+            case.k,
+            n=case.n,
+            budget=case.budget,
+            method=method,
+            seed=3,
+            vectorized=True,
+            **limits,
+            callback=lambda state: iterates.append((state.nfev, state.x)),
         )
     points, values = np.concatenate(recorded.points), np.concatenate(recorded.values)
-    close = values <= values.min() + 1e-3 * (values[0] - values.min())
-    telling = int(np.argmax(close)) + 1 if case.n == 1 and not case.noise else len(points)
+    telling = len(points)
+    if case.n == 1 and not case.noise:
+        telling = int(np.argmax(values <= nearly_lowest(values))) + 1
+    elif not case.noise:  # values of F at the iterates
+        places = (np.stack([x for _, x in iterates]) / c - origin)[:, back]
+        F = np.array([case.fun(np.tile(x, (case.n, 1)), np.arange(case.n)).mean() for x in places])
+        telling = iterates[int(np.argmax(nearly_lowest(F) >= F))][0] or telling  # all calls if nothing was gained
     return Run(points, telling, result)
+
+
+def nearly_lowest(values):
+    """The value at which a fall is complete but for a thousandth."""
+    return values.min() + 1e-3 * (values[0] - values.min())
 
 
 @functools.cache
@@ -187,9 +211,9 @@ CASES = {  # for auto
     "300 components, noisy": Case(many, 300, 20_000, 0.05),
     "ridge": Case(ridge, 300, 30_000),
     "ridge, noisy": Case(ridge, 300, 20_000, 0.05),
-    "logistic": Case(logistic, 300, 20_000),
+    "logistic": Case(logistic, 300, 12_000),
     "logistic, strong noise": Case(logistic, 300, 20_000, 0.02),
-    "few active": Case(active, 1, 120, width=0.5, d=1000, k=4),
+    "few active": Case(active, 1, 100, width=0.5, d=1000, k=4),
     "few calls": Case(dense, 1, 400, d=2000),
     "few calls, noisy": Case(dense, 1, 500, 0.02, d=2000),
     "corners": Case(corners, 1, 600, width=1.0),
@@ -214,20 +238,19 @@ def test_the_problems_reach_every_strategy_of_auto():
 
 
 @told
-@pytest.mark.parametrize("a", [2.0**20, 2.0**-20])
+@pytest.mark.parametrize("a", [2.0**-20])
 def test_the_unit_of_f_does_not_matter_at_all(method, case, a):
     assert the_same(plainly(method, case), run(method, case, a=a), numbers=True)
 
 
 @told
-@pytest.mark.parametrize(("a", "b"), [(1.0, -1.0), (1e-3, 0.04), (7.0, -100.0)])
+@pytest.mark.parametrize(("a", "b"), [(1.0, -1.0), (7.0, -100.0)])
 def test_the_offset_of_f_matters_only_by_rounding(method, case, a, b):
     assert the_same_up_to_rounding(plainly(method, case), run(method, case, a=a, b=b))
 
 
 @told
-@pytest.mark.parametrize("begun", ["box", "start"])
-@pytest.mark.parametrize("c", [2.0**30, 2.0**-30])
+@pytest.mark.parametrize(("c", "begun"), [(2.0**30, "box"), (2.0**-30, "start")])
 def test_the_unit_of_x_does_not_matter_at_all(method, case, c, begun):
     """The first length comes from the bounds, or from a start that is not zero."""
     case = with_lengths(case, begun)
@@ -238,6 +261,46 @@ def test_the_unit_of_x_does_not_matter_at_all(method, case, c, begun):
 def test_a_unit_of_x_that_is_not_a_power_of_two_matters_only_by_rounding(method, case):
     case = with_lengths(case, "box")
     assert the_same_up_to_rounding(plainly(method, case), run(method, case, c=1e-3))
+
+
+def in_order(order):
+    """Return how numbers per coordinate are drawn in another order: in blocks of one number each."""
+
+    def reordered(draw):
+        def drawn(stream, size=1):
+            numbers = draw(stream, size)
+            return numbers if size % order.size else numbers.reshape(-1, order.size)[:, order].ravel()
+
+        return drawn
+
+    return reordered
+
+
+@pytest.mark.parametrize(
+    ("method", "case"),
+    [("auto", CASES[name]) for name in ("smooth", "300 components", "ridge", "logistic")]
+    + [("htp", OTHERS[name]) for name in ("smooth", "300 components")],
+)
+def test_the_order_of_the_coordinates_matters_only_by_rounding(method, case, monkeypatch):
+    """Without noise: the calls of a gradient come in another order, so that each would meet other noise.
+
+    Random numbers per coordinate are drawn in that order too. Strategies that draw some of the coordinates would need
+    other random numbers; none of their choices depends on a coordinate's number.
+    """
+    plain = plainly(method, case)
+    order = np.random.default_rng(2).permutation(D)
+    subset, uniform = Stream.subset, Stream.uniform
+    monkeypatch.setattr(Stream, "normal", in_order(order)(Stream.normal))
+    monkeypatch.setattr(Stream, "uniform", in_order(order)(uniform))
+
+    def drawn_subset(stream, n, size):
+        with monkeypatch.context() as patch:
+            patch.setattr(Stream, "uniform", uniform)
+            places = subset(stream, n, size)
+        return np.argsort(order)[places] if n == D else places
+
+    monkeypatch.setattr(Stream, "subset", drawn_subset)
+    assert the_same_up_to_rounding(plain, run(method, case, order=order))
 
 
 def with_lengths(case, begun):

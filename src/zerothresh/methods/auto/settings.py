@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 EPS = 2.0**-52  # relative spacing of floating-point numbers: the only place where |F| itself counts
 TINY = 1e-300  # lower limit of divisors
+LARGEST_ROOT = 1e150  # its square, and that square times a number of ordinary size, is still a floating-point number
 
 
 # --- Diagnosis: noise, lengths, kinks -------------------------------------------------------------------------------
@@ -122,6 +123,7 @@ class ActiveSubsetSettings:
     edge: float = 0.05  # of the region: a minimum this near to its end asks for a larger one, where there are no bounds
     believed_margin: float = 0.5  # of the noise: how much better a point must be believed to be to replace the last
     region: float = 10.0  # natural lengths per coordinate from the start to each side, where there are no bounds
+    pair_values: int = 4  # values that a pair of points and the first halving of what differs take
 
 
 ACTIVE_SUBSET = ActiveSubsetSettings()
@@ -258,6 +260,7 @@ class GroupedSlopesSettings:
     exchange: float = 0.3  # of the rise by what leaves that the fall by what enters must be to be tried; 1 loses half
     stalls: int = 4  # searches without a fall before half of the support is drawn anew: 2 needs 10 % more calls
     polish_calls: float = 0.25  # of the calls left that one gradient on the support may cost
+    judged_points: int = 3  # points that a judgement compares: the start, the point found, and one in between
 
 
 GROUPED_SLOPES = GroupedSlopesSettings()
@@ -291,6 +294,8 @@ class MessagePassingSettings:
     settled: int = 3  # iterations before the prior is learned: earlier estimates are dominated by the first guess
     feedback: float = 0.95  # the largest weight of the old residual (Onsager term): 1 would not contract
     diverged: float = 1e3  # times the energy of the data: a residual above this will not come back
+    apart: float = 1.01  # variance of large over that of small entries: as equals they could not be told apart
+    surest: float = 50.0  # logarithm of odds at which a probability is 0 or 1 up to rounding
 
 
 MESSAGE_PASSING = MessagePassingSettings()
@@ -317,6 +322,7 @@ class SignRowSettings:
     polishes: int = 3  # on one support: they end earlier if one does not help
     fractions: tuple[float, ...] = (1.0, 0.25, 4.0)  # of the step that the curvature suggests
     deviations: float = 1.0  # of its error by which an entry must be larger to be moved along
+    compared: int = 4  # points that a step compares: the present one and three trials
 
 
 SIGN_ROWS = SignRowSettings()
@@ -380,6 +386,8 @@ class IndexSettings:
     certificate_nodes: int = 20_000  # of the branch and bound: about a second of own time
     certificate_work: float = 1e8  # coordinates squared times nodes: the same limit where a node costs more
     certificate_coordinates: int = 300  # beyond it a single bound takes too long
+    fewest_judging: int = 5  # components that judge a point at least: the error of fewer changes is not known
+    standard_errors: float = 3.0  # by which a mean change must be below 0 to be no accident: one in a thousand
 
 
 @dataclass(frozen=True)
@@ -524,6 +532,7 @@ class DescentSettings:
     # Response surfaces through noisy values.
     most_surface_coordinates: int = 30  # a surface on a larger support needs too many values
     surface_share: float = 0.5  # of the calls made so far: what a surface may cost
+    evolve_learning: float = 6.0  # the covariance learns at the rate 2 / (k^2 + 6) (Igel, Suttorp and Hansen)
 
 
 DESCENT = DescentSettings()
@@ -574,6 +583,7 @@ class SurfaceSettings:
     least_noise: float = 1e-9  # of the range of the values: regression needs some
     ridge: float = 1e-12  # on scaled coefficients: keeps the regression solvable
     worst_condition: float = 1e10  # of the cubic terms: beyond it they cannot be told apart
+    calls_per_direction: int = 4  # both ends of a direction, each called twice
 
 
 SURFACE = SurfaceSettings()

@@ -106,7 +106,9 @@ class _Pursuit:
                 continue
             self.flat = 0
             if self.diagnosis.random and not self._stand_out(found, ROWS.stand_out):
-                return (yield from self._follow_rows())
+                self.context.remark("Slopes do not stand out of the noise; all coordinates move together instead.")
+                yield from SignRowDescent(self.context, self.diagnosis).search()
+                return Ended("The budget is spent.")
             if not self._stand_out(found):
                 if (yield from self._grow()):
                     continue
@@ -163,18 +165,6 @@ class _Pursuit:
 
     def _stand_out(self, found: list[FoundSlope], errors: float = SETTINGS.stand_out) -> bool:
         return all(abs(slope.slope) > errors * slope.error for slope in found)
-
-    def _follow_rows(self) -> Generator[Probes, Answers, Ended]:
-        """Go on with rows of signs, since slopes do not stand out of the noise."""
-        self.context.remark("Slopes do not stand out of the noise; all coordinates move together instead.")
-        descent = SignRowDescent(self.context, self.diagnosis)
-        yield from descent.find_length()
-        while self.context.left > ROWS.round + 4 * ROWS.repeats * self.context.n:
-            yield from descent.step()
-            for _ in range(ROWS.polishes):
-                if not (yield from descent.polish()):
-                    break
-        return Ended("The budget is spent.")
 
     # The sample.
 

@@ -127,8 +127,7 @@ class ScoreFit:
 
         Every component must agree, up to a share of the typical change and to noise.
         """
-        m = values.size
-        predicted = self.data.quadratic_values(theta)[:m]
+        m, predicted = values.size, self.data.quadratic_values(theta)[: values.size]
         typical = float(np.sqrt(np.mean(np.square(predicted - self.data.f0[:m]))))
         allowed = tolerance * typical + INDEX.noise_deviations * self.prediction_noise(theta)[:m]
         return bool((np.abs(values - predicted) <= allowed).all())

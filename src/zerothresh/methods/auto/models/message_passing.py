@@ -94,7 +94,9 @@ def large_entries(rows: SignRows, y: Array, k: int) -> tuple[Array, float]:
         r = x + rows.transposed_times(z) / np.sqrt(m)
         log_large = np.log(share) - 0.5 * np.log(large + tau) - r * r / (2 * (large + tau))
         log_small = np.log1p(-share) - 0.5 * np.log(small + tau) - r * r / (2 * (small + tau))
-        w = 1 / (1 + np.exp(np.clip(log_small - log_large, -50, 50)))  # the probability of a large entry
+        w = 1 / (
+            1 + np.exp(np.clip(log_small - log_large, -SETTINGS.surest, SETTINGS.surest))
+        )  # the probability of a large entry
         mean_large, mean_small = r * large / (large + tau), r * small / (small + tau)
         var_large, var_small = tau * large / (large + tau), tau * small / (small + tau)
         x = w * mean_large + (1 - w) * mean_small
@@ -104,7 +106,7 @@ def large_entries(rows: SignRows, y: Array, k: int) -> tuple[Array, float]:
         if iteration >= SETTINGS.settled:
             share = float(np.clip(w.mean(), 0.5 / d, 0.5))
             small = float(((1 - w) * (mean_small**2 + var_small)).sum() / max((1 - w).sum(), TINY))
-            large = max(float((w * (mean_large**2 + var_large)).sum() / max(w.sum(), TINY)), 1.01 * small)
+            large = max(float((w * (mean_large**2 + var_large)).sum() / max(w.sum(), TINY)), SETTINGS.apart * small)
         residual = float(z @ z)
         if residual > SETTINGS.diverged * total:
             break

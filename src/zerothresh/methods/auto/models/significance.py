@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 from zerothresh.basics.arrays import Array
-
-_MIN_COMPONENTS = 5  # the standard error of fewer changes says too little
-_STANDARD_ERRORS = 3  # a mean change must be this far below 0 to count
+from zerothresh.methods.auto.settings import INDEX
 
 
 def significantly_lower(values: Array, start_values: Array, n: int) -> bool:
@@ -24,6 +22,6 @@ def significantly_lower(values: Array, start_values: Array, n: int) -> bool:
     change = values - start_values
     if change.size == n:
         return float(change.mean()) < 0
-    if change.size < _MIN_COMPONENTS:
+    if change.size < INDEX.fewest_judging:
         return False
-    return float(change.mean()) + _STANDARD_ERRORS * float(change.std(ddof=1)) / math.sqrt(change.size) < 0
+    return float(change.mean()) + INDEX.standard_errors * float(change.std(ddof=1)) / math.sqrt(change.size) < 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_LARGEST_ROOT = 1e150  # its square, and that square times a number of ordinary size, is still a floating-point number
+from zerothresh.methods.auto.settings import LARGEST_ROOT
 
 
 def square(x: float) -> float:
@@ -11,4 +11,4 @@ def square(x: float) -> float:
     >>> square(-3.0), square(1e200) == square(1e150)
     (9.0, True)
     """
-    return min(abs(x), _LARGEST_ROOT) ** 2
+    return min(abs(x), LARGEST_ROOT) ** 2

@@ -130,7 +130,7 @@ class ActiveScreen:
         context, quiet, size = self.context, 0, self.components.size
         end = context.used + self.most_calls
         while quiet < (quiet_pairs if self.active else SET.plateau_pairs) and context.used < end:
-            if context.left < 4 * size or not self.unknown.size:
+            if context.left < SET.pair_values * size or not self.unknown.size:
                 return
             base, at_base = self.lowest
             if quiet % 2:  # every other pair begins at a random point: the best one may hide what its values are

@@ -31,7 +31,10 @@ def evolve_on_support(at: Position, relative_step: float = DESCENT.evolve_step) 
         return
     size, target = float(np.abs(at.theta[S]).mean()), DESCENT.success_rate
     sigma, C, success_rate, failures = relative_step * size, np.eye(k), target, 0
-    most_failures, learning = DESCENT.evolve_failures[0] + DESCENT.evolve_failures[1] * k, 2 / (k * k + 6)
+    most_failures, learning = (
+        DESCENT.evolve_failures[0] + DESCENT.evolve_failures[1] * k,
+        2 / (k * k + DESCENT.evolve_learning),
+    )
     while (
         sigma > DESCENT.least_evolve_step * size
         and failures < most_failures

@@ -82,7 +82,8 @@ def _fraction(change: float, curved: float) -> float:
     """
     if curved <= 0:
         return -1.0
-    return min(max(0.25 * (curved - change) / curved, -1.0), 0.5)
+    lowest = 0.5 * (curved - change) / curved
+    return min(max(0.5 * lowest, -1.0), 0.5)
 
 
 def _direction(sample: ComponentSample, diagnosis: Diagnosis) -> Array:

@@ -35,10 +35,10 @@ def judge(sample: ComponentSample, at: SampledPoint, calls: float) -> Generator[
     """
     context = sample.context
     here = context.theta
-    rounds = 3 if here is context.theta0 else 4
+    rounds = SETTINGS.judged_points if here is context.theta0 else SETTINGS.judged_points + 1
     budget = max(calls, rounds * SETTINGS.judges)
     size = int(min(budget / 2, SETTINGS.judge_share * context.left / 2))
-    if size > context.n / 2 and 3 * context.n <= SETTINGS.judge_share * 2 * context.left:
+    if size > context.n / 2 and SETTINGS.judged_points * context.n <= SETTINGS.judge_share * 2 * context.left:
         size = context.n
     size = min(size, context.n)
     if size < min(SETTINGS.judges, context.n):
@@ -52,7 +52,7 @@ def judge(sample: ComponentSample, at: SampledPoint, calls: float) -> Generator[
     middle = context.inside(0.5 * (here + at.theta))
     own = yield from values_here(context, sample.components)
     half = (yield from sample.values([middle]))[0]
-    bend = 4 * float((own - 2 * half + at.values).mean())
+    bend = float((own - 2 * half + at.values).mean()) / 0.5**2
     slope = float(change.mean()) - 0.5 * bend
     t = -slope / bend if bend > 0 else -np.sign(slope)
     theta = context.H(here + float(np.clip(t, -1, 1)) * (at.theta - here))

@@ -32,4 +32,4 @@ def is_parabola(at: Position) -> Generator[Probes, Answers, bool]:
     ahead, back, twice = (values.mean(axis=1) - at.F).tolist()
     parabola = 0.5 * (ahead + back)
     tolerance = SUPPORT_SEARCH.parabola_tolerance * parabola + SUPPORT_SEARCH.parabola_noise * at.oracle.noise_margin
-    return bool(parabola > 0 and abs(ahead - back) <= tolerance and abs(twice - 4 * parabola) <= tolerance)
+    return bool(parabola > 0 and abs(ahead - back) <= tolerance and abs(twice - 2**2 * parabola) <= tolerance)

@@ -65,7 +65,7 @@ class ResponseSurface:
         context, k = self.context, self.S.size
         end = context.used + min(calls, context.left - components.size)
         frames = 1
-        while context.used + 4 * k * frames * components.size <= end:
+        while context.used + SURFACE.calls_per_direction * k * frames * components.size <= end:
             z = np.concatenate([self._random_frame() for _ in range(frames)])
             moves = np.concatenate([z, -z])  # symmetric pairs, so that curvature is not mistaken for slope
             points = np.repeat(self.theta[None], len(moves), axis=0)

@@ -32,6 +32,15 @@ class SignRowDescent:
         self.theta = context.theta
         self.h = diagnosis.length / math.sqrt(self.free.size)  # the step of a coordinate in a row
 
+    def search(self) -> Generator[Probes, Answers, None]:
+        """Find the length of steps, then step and polish until the budget is spent."""
+        yield from self.find_length()
+        while self.context.left > SETTINGS.round + SETTINGS.compared * SETTINGS.repeats * self.context.n:
+            yield from self.step()
+            for _ in range(SETTINGS.polishes):
+                if not (yield from self.polish()):
+                    break
+
     def _geometry(self) -> tuple[Array, Array]:
         """Return the centre of the rows, as near to the point as the bounds allow, and the step of each coordinate."""
         free, box = self.free, self.context.box
@@ -121,7 +130,7 @@ class SignRowDescent:
         context, theta = self.context, self.theta
         S = np.intersect1d(np.flatnonzero(theta), self.free)
         repeats = SETTINGS.repeats
-        if not S.size or (2 * S.size + 1 + 3) * repeats * context.n > SETTINGS.polish_share * context.left:
+        if not S.size or (2 * S.size + SETTINGS.compared) * repeats * context.n > SETTINGS.polish_share * context.left:
             return False
         delta = SETTINGS.polish_step * float(np.sqrt(np.mean(theta[S] ** 2)))
         ups, downs = np.repeat(theta[None], S.size, axis=0), np.repeat(theta[None], S.size, axis=0)

@@ -10,6 +10,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.models.gauss_newton import gauss_newton
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings import DESCENT, TINY
 from zerothresh.methods.program.context import Asks
@@ -153,7 +154,8 @@ def measure_curvature(at: Position, g: Array) -> Asks:
     size = float(np.linalg.norm(g))
     least = DESCENT.least_curvature * size / max(length, TINY)
     if size == 0 or at.calls_available < at.oracle.m:
-        at.model.rescale(max(least, TINY))
+        hidden = at.oracle.diagnosis.noise / max(square(length), TINY)  # no slope: what noise may hide has F's unit
+        at.model.rescale(max(least, hidden, TINY))
         return
     step = context.constraint.project(context.inside(at.theta - (length / size) * full_g)) - at.theta
     S = np.flatnonzero(step) if step.any() else np.flatnonzero(context.constraint.project(full_g / size))
