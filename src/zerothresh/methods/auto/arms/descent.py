@@ -47,8 +47,11 @@ class LocalDescent:
     decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether something is free, and the budget covers a few gradients of the first components and a judgement."""
-        free, first = context.free().size, min(context.n, DESCENT.least_components)
+        """Whether something is free, and the budget covers a few gradients of some components and a judgement.
+
+        Fewer components than there are coordinates in a support do not determine it.
+        """
+        free, first = context.free().size, min(context.n, max(DESCENT.least_components, context.k))
         judgement = 0 if first == context.n else 2 * context.n
         return free > 0 and context.left >= DESCENT.min_gradients * first * (free + 2) + judgement
 
