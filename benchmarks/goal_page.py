@@ -44,8 +44,8 @@ The calls that are needed to close all but 1e-2 and 1e-3 of the gap `F(x0) - F*`
 which are the calls of all seeds until they reach the goal, with the whole budget for a seed that misses it, divided by
 the number of seeds that reach it. `before` is `auto` before it was rebuilt. `paper` is the best of the paper's methods
 on that problem. Its learning rate and its number of directions (and `mu`, if there is noise) were searched in its
-favour for each problem and each goal, in units of the true curvature, which no user knows; the calls of that search are not
-counted. That search was not repeated for this page. `fresh` are the same families with the seeds 1000 to 1007, on which
+favour for each problem and each goal, in units of the true curvature, which no user knows; its
+calls are not counted. That search was not repeated for this page. `fresh` are the same families with the seeds 1000 to 1007, on which
 nothing was developed (real data are the same; only the runs differ). A dash means that no seed reached the goal, and a
 ratio with `>` that the paper's methods did not reach it within their budget.
 

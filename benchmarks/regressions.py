@@ -70,6 +70,7 @@ def _true_coordinates(n: int, d: int, k: int, seed: int) -> Array:
     """The coordinates that `zt.problems.logistic` drew, by the same random numbers."""
     rng = np.random.default_rng(seed)
     rng.standard_normal((n, d))
+    rng.choice([-1.0, 1.0], k)  # the signs, which are drawn before the coordinates
     return np.sort(rng.choice(d, k, replace=False))
 
 

@@ -303,6 +303,23 @@ def test_the_order_of_the_coordinates_matters_only_by_rounding(method, case, mon
     assert the_same_up_to_rounding(plain, run(method, case, order=order))
 
 
+DENSE_CASES = [name for name, case in CASES.items() if case.width < np.inf or case.fun is many]
+
+
+@pytest.mark.parametrize("case", [CASES[name] for name in DENSE_CASES], ids=DENSE_CASES)
+@pytest.mark.parametrize("origin", [0.25, -0.125])
+def test_the_origin_of_x_matters_only_by_rounding_if_all_coordinates_may_be_non_zero(case, origin):
+    """Otherwise 0 is the value that costs nothing, and an l2 term of a single-index model is about 0 in any case."""
+    case = with_lengths(case, "box")._replace(k=case.d, start=0.25)
+    assert the_same_up_to_rounding(plainly("auto", case), run("auto", case, origin=origin))
+
+
+@pytest.mark.parametrize("name", list(OTHERS))
+def test_the_origin_of_x_does_not_matter_to_htp_either(name):
+    case = OTHERS[name]._replace(k=D, start=0.3, width=3.0)
+    assert the_same_up_to_rounding(plainly("htp", case), run("htp", case, origin=0.25))
+
+
 def with_lengths(case, begun):
     """The problem with bounds, or without them and with a start that is not zero."""
     if begun == "start":

@@ -217,8 +217,10 @@ def test_each_new_lowest_value_has_a_dot_in_the_colour_of_the_strategy_that_foun
     above, below = raced.plot(kind="arms").axes
     dots = {found.get_color(): found.get_xdata().tolist() for found in above.lines[1:]}
     lowest = np.minimum.accumulate(raced.trace.fun)
-    drawn = sorted(calls for made in dots.values() for calls in made)
-    assert drawn == raced.trace.nfev[np.append(True, np.diff(lowest) < 0)].tolist()
+    assert (
+        sorted(at for found in dots.values() for at in found)
+        == raced.trace.nfev[np.append(True, np.diff(lowest) < 0)].tolist()
+    )
     colours = {text.get_text(): text.get_color() for text in below.get_yticklabels()}
     begins = np.array([begin for begin, _ in raced.stages])
     for name, colour in colours.items():

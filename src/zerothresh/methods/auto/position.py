@@ -155,7 +155,7 @@ class Position:
         if self.complete and (context.fun is None or context.fun > self.F or self.oracle.diagnosis.random):
             context.move(self.theta, self.F)
         elif context.fun is None and significantly_lower(at_theta, at_start, context.n):
-            context.move(self.theta)
+            context.move(self.theta, fall=float(np.mean(at_start - at_theta)))
 
     def gradient(self, C: Indices) -> Generator[Probes, Answers, Array]:
         """Return the gradient on the coordinates C at theta, from differences."""

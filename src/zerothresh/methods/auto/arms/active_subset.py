@@ -85,8 +85,9 @@ class _SubsetSearch:
         self.complete = False  # whether no further coordinates are looked for, because there are too many
         self.latest = screen.lowest  # the last point, and the values of the screen's components there
         self.base = np.zeros(context.d)  # what is not searched on stays like this
-        include = context.constraint.include
-        self.base[include] = context.theta0[include]
+        dense = context.k >= context.free().size  # all may be non-zero: the start is as good as 0
+        kept = context.free() if dense else context.constraint.include
+        self.base[kept] = context.theta0[kept]
 
     def look(self) -> Generator[Probes, Answers, None]:
         """Search on the coordinates of largest effect, until others are known or another choice is due."""

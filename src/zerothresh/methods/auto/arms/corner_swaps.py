@@ -93,7 +93,7 @@ class CornerSwaps:
         self, race: ComponentRace, proposals: CornerProposals, context: Context
     ) -> Generator[Probes, Answers, int]:
         """Race random corners, fewer at once as long as F rises, and return how many changes F bears at once."""
-        size = room = context.k - proposals.support(race.theta).size
+        size = room = proposals.room(race.theta)
         while size:
             points = [proposals.swap(race.theta, size, context.rng) for _ in range(CORNER_SWAPS.candidates)]
             theta = race.theta

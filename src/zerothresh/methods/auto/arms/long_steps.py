@@ -55,7 +55,8 @@ class LongSteps:
         race = ComponentRace(context, diagnosis)
         yield from race.begin()
         moves, best = LongMoves(context, diagnosis, race), BestIterate(context, race)
-        cold = bool(context.theta0.any())  # a warm start must not end behind a cold one: begin from nothing, once
+        # A warm start must not end behind a cold one: begin from nothing, once, unless 0 is a value like any other.
+        cold = not moves.dense and bool(context.theta0.any())
         while True:
             stall = Stall(race)
             yield from self._forward(moves, best, stall)
@@ -65,17 +66,17 @@ class LongSteps:
             cold = False
 
     def _forward(self, moves: LongMoves, best: BestIterate, stall: Stall) -> Generator[Probes, Answers, None]:
-        """Add steps until there is no room, or none of them helps."""
-        failed = 0
-        while moves.room and failed < LONG_STEPS.patience:
-            fall = yield from moves.add()
+        """Take steps until there is no room for more, or none of them helps."""
+        failed, step = 0, moves.turn if moves.dense else moves.add
+        while (moves.room or moves.dense) and failed < LONG_STEPS.patience:
+            fall = yield from step()
             failed = 0 if fall > 0 else failed + 1
             stall.note(fall)
             best.note()
 
     def _backward(self, moves: LongMoves, best: BestIterate, stall: Stall) -> Generator[Probes, Answers, None]:
         """Measure how much each coordinate of the support is missed, and leave out those that are not."""
-        for _ in range(moves.support.size):
+        for _ in range(0 if moves.dense else moves.support.size):
             stall.note((yield from moves.drop()))
             best.note()
 

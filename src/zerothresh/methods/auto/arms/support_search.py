@@ -22,7 +22,7 @@ from zerothresh.methods.auto.arms.restarting import Restarts
 from zerothresh.methods.auto.moves.column_probe import ColumnProbe
 from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
-from zerothresh.methods.auto.moves.parabola_test import is_parabola
+from zerothresh.methods.auto.moves.parabola_test import is_parabola, is_quadratic
 from zerothresh.methods.auto.moves.restarts import places, support_of
 from zerothresh.methods.auto.oracle import ExactOracle
 from zerothresh.methods.auto.settings import DESCENT, SUPPORT_SEARCH, TINY
@@ -85,7 +85,14 @@ class SupportSearch:
             if at.F < F:
                 gains[move] += 1
                 self.exchanges_left = self.context.constraint.groups is None
-        return Ended(f"All {self.supports} supports were tried.", certified=not at.oracle.diagnosis.random)
+        if (yield from is_quadratic(at)):
+            return Ended(f"F is quadratic, and all {self.supports} supports were tried.", certified=True)
+        self.context.remark(f"All {self.supports} supports were tried, but there may be other minima on them.")
+        before = -1
+        while self.context.used > before:
+            before = self.context.used
+            yield from self._restart()
+        return Ended(f"All {self.supports} supports were tried, and nothing is left to restart from.")
 
     def _enumerate(self) -> Asks:
         """Try every support that has not been tried: there are few of them."""

@@ -34,13 +34,21 @@ class CornerProposals:
         self.kept = np.isin(names, forced)  # never dropped
         low, high = context.box.low, context.box.high
         self.low, self.high = low, high
-        # 0 is no corner, even if it is a bound: the other bound is then both corners.
-        self.corners = np.stack([np.where(low < 0, low, high), np.where(high > 0, high, low)])
+        self.dense = self.k >= len(self.members)  # if all places may be non-zero, 0 is a value like any other
+        # Else 0 is no corner, even if it is a bound: the other bound is then both corners.
+        sparse = np.stack([np.where(low < 0, low, high), np.where(high > 0, high, low)])
+        self.corners = np.stack([low, high]) if self.dense else sparse
         self.worth = np.zeros((2, context.d))
 
     def support(self, theta: Array) -> Indices:
-        """The places at which a point is not 0, and those that always count."""
+        """The places at which a point is not 0, and those that always count; all if all may be non-zero."""
+        if self.dense:
+            return np.arange(len(self.members))
         return np.flatnonzero((theta[self.members] != 0).any(axis=1) | self.kept)
+
+    def room(self, theta: Array) -> int:
+        """How many places may change at once without dropping others."""
+        return len(self.members) if self.dense else self.k - self.support(theta).size
 
     def swap(self, theta: Array, size: int, rng: Stream) -> Array:
         """Return a point with up to ``size`` places dropped and ``size`` others put at corners.
@@ -69,19 +77,21 @@ class CornerProposals:
             side = np.take_along_axis(sides, best[..., None], axis=1)[:, 0]
             out[self.members[chosen]] = self.corners[side, self.members[chosen]]
         elif not drops:  # every place is in the support: other corners
-            chosen = support[rng.subset(support.size, min(size, support.size))]
-            out[self.members[chosen]] = (self.low + self.high - theta)[self.members[chosen]]
+            chosen = self.members[support[rng.subset(support.size, min(size, support.size))]]
+            up = (rng.uniform(chosen.size) < 0.5).reshape(chosen.shape)
+            up = np.where(theta[chosen] == self.low[chosen], True, up & (theta[chosen] != self.high[chosen]))
+            out[chosen] = np.where(up, self.high[chosen], self.low[chosen])
         return out
 
     def revalue(self, theta: Array, rng: Stream) -> Array:
-        """Return a point with another value of one coordinate: 0, a corner, or a step of random length inside."""
+        """Return a point with one coordinate at 0, or at a corner if all may be non-zero, or a random step further."""
         support, u = self.support(theta), rng.uniform(6)
         anywhere = support.size < self.k and (u[5] < 0.5 or not support.size)
         place = int(u[0] * len(self.members)) if anywhere else int(support[int(u[0] * support.size)])
         j = int(self.members[place, int(u[1] * self.members.shape[1])])
         out = theta.copy()
         if u[2] < CORNER_SWAPS.zeros:
-            out[j] = 0.0
+            out[j] = self.corners[int(u[4] < 0.5), j] if self.dense else 0.0
             return out
         reach = (self.high - self.low)[j] * 2.0 ** -int(u[3] * CORNER_SWAPS.lengths)
         value = theta[j] + (reach if u[4] < 0.5 else -reach)
@@ -98,6 +108,8 @@ class CornerProposals:
 
     def learn(self, theta: Array, points: list[Array], changes: Array) -> None:
         """Fit the worths to the changes of F by candidates, one after the other."""
+        if self.dense:
+            return  # nothing is chosen by worth
         for point, change in zip(points, changes.tolist(), strict=True):
             moved = np.flatnonzero(point != theta)
             before, after = theta[moved], point[moved]

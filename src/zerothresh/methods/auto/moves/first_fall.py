@@ -52,7 +52,7 @@ def first_fall(sample: ComponentSample, diagnosis: Diagnosis) -> Generator[Probe
     theta = context.H(context.inside(here + step))
     change = (yield from context.values([theta], judges))[0] - base
     if lower(sample, change):
-        move_to(context, theta, base + change)
+        move_to(context, theta, base, change)
         return True
     few = int(min(size, context.left))
     if few < min(SETTINGS.judges, size):
@@ -61,13 +61,17 @@ def first_fall(sample: ComponentSample, diagnosis: Diagnosis) -> Generator[Probe
     theta = context.H(context.inside(here + r * step))
     other = (yield from context.values([theta], judges[:few]))[0] - base[:few]
     if few == size and lower(sample, other):
-        move_to(context, theta, base + other)
+        move_to(context, theta, base, other)
         return True
     bent = other - r * change[:few]  # curvature, which differs less among components than their slopes
-    expected = float(bent.mean()) + r * float(change.mean())
-    if expected < -SETTINGS.significance * math.hypot(sample.error(bent), r * sample.error(change)):
-        context.move(theta, None)
-        return True
+    curved = float(bent.mean()) / (r * r - r) if r * (r - 1) else 0.0  # what curvature adds to the whole step
+    better = _fraction(float(change.mean()), curved)
+    for share in (r, better):
+        bending = (share * share - share) / (r * r - r) * bent if r * (r - 1) else bent
+        expected = float(bending.mean()) + share * float(change.mean())
+        if expected < -SETTINGS.significance * math.hypot(sample.error(bending), share * sample.error(change)):
+            context.move(context.H(context.inside(here + share * step)), fall=context.fall - expected)
+            return True
     return False
 
 

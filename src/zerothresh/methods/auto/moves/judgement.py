@@ -47,7 +47,7 @@ def judge(sample: ComponentSample, at: SampledPoint, calls: float) -> Generator[
     base = yield from values_here(context, judges)
     change = (yield from context.values([at.theta], judges))[0] - base
     if lower(sample, change):
-        move_to(context, at.theta, base + change)
+        move_to(context, at.theta, base, change)
         return True
     middle = context.inside(0.5 * (here + at.theta))
     own = yield from values_here(context, sample.components)
@@ -60,7 +60,7 @@ def judge(sample: ComponentSample, at: SampledPoint, calls: float) -> Generator[
         return False
     change = (yield from context.values([theta], judges))[0] - base
     if lower(sample, change):
-        move_to(context, theta, base + change)
+        move_to(context, theta, base, change)
         return True
     return False
 
@@ -80,6 +80,7 @@ def lower(sample: ComponentSample, change: Array) -> bool:
     return float(change.mean()) < -quantile * sample.error(change)
 
 
-def move_to(context: Context, theta: Array, values: Array) -> None:
-    """Move the run to a better point, where these components have been seen."""
-    context.move(theta, float(values.mean()) if values.size == context.n else None)
+def move_to(context: Context, theta: Array, base: Array, change: Array) -> None:
+    """Move the run to a better point, where components with these values have been seen to change by so much."""
+    fun = float((base + change).mean()) if change.size == context.n else None
+    context.move(theta, fun, context.fall - float(change.mean()))

@@ -29,6 +29,7 @@ class LongMoves:
         self.context, self.race = context, race
         self.iterate = 0  # its number: what was measured at another one is out of date
         self.free = context.free()
+        self.dense = context.k >= self.free.size  # if all may be non-zero, 0 is a value like any other
         self.kept = np.zeros(context.d, bool)
         self.kept[context.constraint.include] = True
         self.low, self.high = reach(context, diagnosis)
@@ -43,18 +44,18 @@ class LongMoves:
 
     @property
     def support(self) -> Indices:
-        """Coordinates that are not 0."""
-        return np.flatnonzero(self.race.theta)
+        """Coordinates that are not 0, or all that may change if all may be non-zero."""
+        return self.free if self.dense else np.flatnonzero(self.race.theta)
 
     @property
     def outside(self) -> Indices:
-        """Coordinates at 0 that may change."""
-        return np.asarray(self.free[self.race.theta[self.free] == 0])
+        """Coordinates at 0 that may change and do not belong to the support."""
+        return np.setdiff1d(self.free[self.race.theta[self.free] == 0], self.support)
 
     @property
     def room(self) -> int:
         """Coordinates that may still become non-zero."""
-        return self.context.k - int(np.count_nonzero((self.race.theta != 0) | self.kept))
+        return 0 if self.dense else self.context.k - int(np.count_nonzero((self.race.theta != 0) | self.kept))
 
     def _measured(self, groups: list[StepGroup]) -> Generator[Probes, Answers, list[StepGroup]]:
         """Return groups with the changes of F that their steps make."""
@@ -71,7 +72,7 @@ class LongMoves:
         It is a step of one coordinate, or of up to ``most`` if their fall together is larger than those of its halves.
         """
         order = pool[np.argsort(self.context.rng.uniform(pool.size), kind="stable")]
-        groups = split(order, self.race.theta, self.targets, LONG_STEPS.first_groups)
+        groups = split(order, self.race.theta, self.targets, LONG_STEPS.first_groups, self.dense)
         if not groups:
             return None
         queue = GroupQueue((yield from self._measured(groups)))
@@ -146,7 +147,7 @@ class LongMoves:
         """Measure what the coordinate that is missed least is worth, and leave it out if F does not rise."""
         support = self.support[~self.kept[self.support]]
         stale = support[self.loss_measured[support] != self.iterate]
-        if not stale.size:
+        if not stale.size or self.dense:
             return 0.0
         j = int(stale[np.argmin(self.loss[stale])])
         point = self.race.theta.copy()
@@ -216,11 +217,14 @@ class LongMoves:
         droppable = support[~self.kept[support]]
         outside = self.free[best[self.free] == 0]
         point = best.copy()
-        if droppable.size:
+        if self.dense:
+            new = self.free[rng.subset(self.free.size, int(self.free.size ** float(rng.uniform()[0])))]
+            point[new] = np.where(rng.uniform(new.size) < 0.5, self.high[new], self.low[new])
+        elif droppable.size:
             size = int(droppable.size ** float(rng.uniform()[0]))
             point[droppable[rng.subset(droppable.size, size)]] = 0.0
         room = context.k - int(np.count_nonzero((point != 0) | self.kept))
-        if outside.size and room:
+        if outside.size and room and not self.dense:
             new = outside[rng.subset(outside.size, min(room, outside.size))]
             new = new[: max(1, support.size - np.count_nonzero(point))]
             up = (rng.uniform(new.size) < 0.5) & (self.high[new] > 0) | (self.low[new] == 0)

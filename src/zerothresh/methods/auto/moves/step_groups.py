@@ -59,11 +59,11 @@ class GroupQueue:
         return heapq.heappop(self._heap)[2]
 
 
-def split(coordinates: Indices, theta: Array, targets: list[Array], parts: int) -> list[StepGroup]:
-    """Return groups of about equal size of the coordinates that are not at a target; 0 is no target."""
+def split(coordinates: Indices, theta: Array, targets: list[Array], parts: int, zero: bool) -> list[StepGroup]:
+    """Return groups of about equal size of the coordinates that are not at a target; 0 is one only if ``zero``."""
     out = []
     for aim, target in enumerate(targets):
-        movable = coordinates[(target[coordinates] != 0) & (target[coordinates] != theta[coordinates])]
+        movable = coordinates[((target[coordinates] != 0) | zero) & (target[coordinates] != theta[coordinates])]
         out += [StepGroup(part, target, aim) for part in np.array_split(movable, parts) if part.size]
     return out
 
