@@ -284,8 +284,8 @@ def in_order(order):
 def test_the_order_of_the_coordinates_matters_only_by_rounding(method, case, monkeypatch):
     """Without noise: the calls of a gradient come in another order, so that each would meet other noise.
 
-    Random numbers per coordinate are drawn in that order too. Strategies that draw some of the coordinates would need
-    other random numbers; none of their choices depends on a coordinate's number.
+    Random numbers per coordinate are drawn in that order too. That is possible only where strategies draw for all
+    coordinates: those that draw among the coordinates outside a support are not compared here.
     """
     plain = plainly(method, case)
     order = np.random.default_rng(2).permutation(D)
