@@ -451,6 +451,7 @@ class DescentSettings:
     min_gradients: int = 3  # a budget below this many gradients of one component is too small for differences
     first_gradients: int = 8  # gradients of the first components that the budget must cover
     least_components: int = 3  # to begin with
+    components_per_coordinate: int = 3  # of a support, that determine it: as many rows make an index fit meaningful
     first_share: int = 9  # one of this many components to begin with: two levels of growth then reach all
     level_growth: int = 3  # components of the next level; sampling errors fall by sqrt(3) each time
 

@@ -49,9 +49,11 @@ class LocalDescent:
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether something is free, and the budget covers a few gradients of some components and a judgement.
 
-        Fewer components than there are coordinates in a support do not determine it.
+        A few components per coordinate of a support determine it; with fewer, a search for slopes is worth more, unless
+        there are groups, which it does not support.
         """
-        free, first = context.free().size, min(context.n, max(DESCENT.least_components, context.k))
+        per_support = DESCENT.components_per_coordinate * context.k if context.constraint.groups is None else 0
+        free, first = context.free().size, min(context.n, max(DESCENT.least_components, per_support))
         judgement = 0 if first == context.n else 2 * context.n
         return free > 0 and context.left >= DESCENT.min_gradients * first * (free + 2) + judgement
 

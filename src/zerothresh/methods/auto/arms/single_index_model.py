@@ -30,8 +30,9 @@ from zerothresh.rounds.requests import Probes
 
 
 def affordable(context: Context) -> bool:
-    """Whether the budget covers the rows of the first few components."""
-    return context.left >= ROWS.reserve * min(context.n, max(ROWS.first, context.k)) * (context.free().size + 2)
+    """Whether the budget covers the rows with which a fit of k coordinates is meaningful, and dropping begins."""
+    rows = min(context.n, max(ROWS.first, INDEX.rows_per_coordinate * context.k))
+    return context.left >= ROWS.reserve * rows * (context.free().size + 2)
 
 
 class SingleIndexModel:
