@@ -120,7 +120,7 @@ class ScoreFit:
         step = self.diagnosis.curvature_step(self.context.d)  # of the second differences, which need the slope as well
         curvature_noise = 2 * noise * (1 + step / self.diagnosis.mu) * np.square(z / (norms(data.V) * step))
         slope = data.slope + data.kappa * z
-        return np.asarray(np.sqrt(square_sum(noise, slope * row_noise, curvature_noise)))
+        return np.asarray(np.sqrt(noise**2 + np.square(slope * row_noise) + np.square(curvature_noise)))
 
     def agrees(self, theta: Array, values: Array, tolerance: float) -> bool:
         """Whether values of the first components at theta are those that quadratic components have there.
@@ -245,8 +245,3 @@ class ScoreFit:
             far = yield from samples_along(self.learner, 0, CURVES.far_samples, self._curvature_length())
             for place, sample in zip(far.z.T, far.l.T, strict=True):
                 self.curves.add(place, sample)
-
-
-def square_sum(*parts: float | Array) -> Array:
-    """Return the sum of squares."""
-    return np.asarray(sum(np.square(part) for part in parts))
