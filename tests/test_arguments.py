@@ -425,7 +425,7 @@ def test_a_problem_class_instead_of_a_problem_is_refused():
 
     with pytest.raises(ValueError, match="fun must be a problem object, not the class Own: pass an instance"):
         zt.minimize(Own, 3, 1, budget=60)
-    assert zt.minimize(Own(), None, 1, budget=60, seed=0).success
+    assert zt.minimize(Own(), None, 1, budget=60, seed=0).status.success
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.methods.auto.oracle import ExactOracle
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings import SUPPORT_SEARCH
 from zerothresh.rounds.answers import Answers
@@ -51,7 +50,7 @@ def _changes_along_a_line(at: Position) -> Generator[Probes, Answers, tuple[floa
     direction *= way / float(np.linalg.norm(direction))
     points = [at.theta + step * direction for step in (1.0, -1.0, 2.0)]
     inside = all(np.array_equal(context.inside(point), point) for point in points)
-    if not isinstance(at.oracle, ExactOracle) or not inside or at.calls_available < len(points) * at.oracle.m:
+    if at.oracle.diagnosis.random or not inside or at.calls_available < len(points) * at.oracle.m:
         return None
     values = yield from context.values(points, at.oracle.components)
     ahead, back, twice = (values.mean(axis=1) - at.F).tolist()
