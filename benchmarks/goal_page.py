@@ -33,8 +33,8 @@ This page is made by `benchmarks/goal_page.py` from the figures of `benchmarks/g
   are counted by the problem itself. F is measured without noise at the point that the run would return.
 - The **development set** has fixed parameters and seeds from 0 on; `auto` was developed with it at hand. The **judging
   set** has parameters drawn at random (which coordinates matter, where the optimum lies, n, d, noise, correlation, unit
-  and offset of F) and seeds from 1000 on. It was written before `auto` was tuned, and was run once, at the end: no
-  constant was chosen by it.
+  and offset of F) and seeds from 1000 on. It was written before the strategies were tuned, and `auto` was run on it
+  only at the end: no constant was chosen by it.
 - A goal that is not met is shown as such. `benchmarks/families.py` and the files beside it define the problems, and
   `python benchmarks/goals.py --list` prints the goals.
 

@@ -5,7 +5,7 @@
     python benchmarks/queries.py --only paper|peers   only fill the cache
     python benchmarks/queries.py --problems ridge-3,logistic --seeds 5
     python benchmarks/queries.py --method niht        judge another method, with its defaults, instead of auto
-    python benchmarks/queries.py --plot docs/pictures/data-profiles.png
+    python benchmarks/queries.py --plot report/data-profiles.png
 
 The expected running time is the calls of all seeds until they reach the goal, with the whole budget for a seed that
 misses it, divided by the number of seeds that reach it. suite.py defines the problems, and tuning.py searches for the
