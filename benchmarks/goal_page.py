@@ -35,8 +35,8 @@ This page is made by `benchmarks/goal_page.py` from the figures of `benchmarks/g
   set** has parameters drawn at random (which coordinates matter, where the optimum lies, n, d, noise, correlation, unit
   and offset of F) and seeds from 1000 on. It was written before the strategies were tuned, and `auto` was run on it
   only at the end: no constant was chosen by it.
-- Two things of the judging set were changed after it had been written, and before `auto` was run on it: the level of the
-  noise, and the cases of LassoBench with k = 60. The families are those of the development set, so that it judges
+- Two things of the judging set were changed after it had been written, and before `auto` was run on it: the level of
+  the noise, and the cases of LassoBench with k = 60. The families are those of the development set, so that it judges
   other draws and parameters, not other kinds of problems; this holds for the race as well.
 - A goal that is not met is shown as such. `benchmarks/families.py` and the files beside it define the problems, and
   `python benchmarks/goals.py --list` prints the goals.
