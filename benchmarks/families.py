@@ -2,7 +2,7 @@
 
     from families import FAMILIES, make
     problem = make("dense", 0)            # development: seeds 0, 1, ..., the usual parameters
-    problem = make("dense", 1000)         # judging: seeds from 1000 on, random parameters, unit and offset of F
+    problem = make("dense", 1000)         # random parameters, unit and offset of F; judging: from 2000 on
 
 Nobody tunes on the judging set: it was written before the methods that it judges, and is run only to judge them.
 """
@@ -18,8 +18,8 @@ __all__ = ["FAMILIES", "make"]
 
 
 def make(name: str, seed: int) -> GoalProblem:
-    """Make a fresh problem; a seed from 1000 on gives one of the judging set."""
-    judge = seed >= FIRST_SEED["judge"]
+    """Make a fresh problem; a seed from 1000 on gives one with random parameters."""
+    judge = seed >= FIRST_SEED["former"]
     draw = Draw(name.split("-")[0], seed, judge)  # variants of a problem have the same data
     problem = FAMILIES[name](draw)
     problem.reseed(seed)

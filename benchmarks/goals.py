@@ -2,7 +2,8 @@
 
     python benchmarks/goals.py                                     all cases of the development set
     python benchmarks/goals.py --only hartmann,dense --draws 5     cases whose names begin so, with fewer draws
-    python benchmarks/goals.py --set judge                         random parameters, seeds from 1000 on
+    python benchmarks/goals.py --set judge                         random parameters, seeds from 2000 on
+    python benchmarks/goals.py --set former                        the same with seeds from 1000 on: for development
     python benchmarks/goals.py --jobs 2 --json goals.json          two processes; keep what each draw gave
     python benchmarks/goals.py --list                              the cases and their goals
     python benchmarks/goals.py --only race                         `auto` against each of its arms alone
@@ -65,7 +66,7 @@ def row(case: Case, outcomes: list[Outcome]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", choices=sorted(FIRST_SEED), default="dev", help="development or judging set")
+    parser.add_argument("--set", choices=sorted(FIRST_SEED), default="dev", help="development, former or judging set")
     parser.add_argument("--only", default="", help="beginnings of the names of cases, separated by commas")
     parser.add_argument("--draws", type=int, help="draws per case; by default as many as its goal speaks of")
     parser.add_argument("--first", type=int, default=0, help="the number of the first draw")
