@@ -151,6 +151,7 @@ def test_a_hopeless_budget_is_warned_of_before_the_first_call():
     assert warned[0].filename == __file__  # the line of the user that called
     assert set(calls) == {1}
     assert len(calls) == found.nfev <= 60
+    assert found.remarks[0] == (0, "The budget is" + sentence[len("budget = 60 is") :].split(", so")[0] + ".")
 
 
 def test_the_bound_is_that_of_the_number_of_supports():

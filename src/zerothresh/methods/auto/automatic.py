@@ -67,6 +67,8 @@ class Auto(Program):
             check.count("patience", self.patience, what=" (calls without a gain), or None")
 
     def search(self, context: Context) -> Asks:
+        if lack := _lack(context.d, context.k, context.left):
+            context.remark(f"The budget is {lack}.")
         context.stage("diagnosis")
         diagnosis = yield from diagnose(context)
         context.remark(f"Diagnosis: {diagnosis.summary()}.")
@@ -85,15 +87,17 @@ class Auto(Program):
                 return
 
     def doubts(self, task: Task) -> str:
-        """Return a sentence if the budget is hopeless, before it is spent; an empty one otherwise.
+        """Return a sentence if the budget is hopeless, before it is spent; an empty one otherwise."""
+        lack = _lack(task.d, task.constraint.k, task.budget - task.reserve)
+        return f"budget = {task.budget} is {lack}, so little can be expected of this run" if lack else ""
 
-        To tell which k of d coordinates matter takes log2 of the number of supports comparisons, whatever the method.
-        """
-        d, k = task.d, min(task.constraint.k, task.d)
-        bits = (math.lgamma(d + 1) - math.lgamma(k + 1) - math.lgamma(d - k + 1)) / math.log(2)
-        if task.budget - task.reserve >= bits:
-            return ""
-        return (
-            f"budget = {task.budget} is too small to tell which {k} of {d} coordinates matter: that takes at least "
-            f"{math.ceil(bits):,} comparisons, so little can be expected of this run"
-        )
+
+def _lack(d: int, k: int, calls: float) -> str:
+    """Say what so few calls are too few for, if they are; an empty string otherwise.
+
+    To tell which k of d coordinates matter takes log2 of the number of supports comparisons, whatever the method.
+    """
+    k = min(k, d)
+    bits = (math.lgamma(d + 1) - math.lgamma(k + 1) - math.lgamma(d - k + 1)) / math.log(2)
+    least = f"that takes at least {math.ceil(bits):,} comparisons"
+    return "" if calls >= bits else f"too small to tell which {k} of {d} coordinates matter: {least}"
