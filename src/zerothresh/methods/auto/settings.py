@@ -39,9 +39,10 @@ class DiagnosisSettings:
     # The quick check: four values of a smooth function without noise.
     min_calls: int = 100  # with fewer calls left, only the quick check is made
     quick_step: float = 1e-3  # of the first length: third order terms are below the tolerance, rounding too
+    quick_components: int = 3  # that give the natural length; one alone is too short by a factor of 10 in 1 of 10 draws
     same_curvature: float = 0.03  # second differences to both sides of a smooth function agree up to this share
     least_quick_bend: float = 1e-7  # second over first difference: below it, rounding may have made the curvature
-    most_quick_bend: float = 3e-2  # above it, the step is not short
+    most_quick_bend: float = 3e-2  # to one side only: above it the step may not be short, and nothing else would show it
     quick_rounding: float = 300.0  # units of rounding by which a second difference must stand out
     longest_quick_length: float = 1e6  # in steps of the quick check: beyond it the function is linear
 
@@ -505,6 +506,7 @@ class DescentSettings:
     newton_ridge: float = 1e-10  # of the mean diagonal: keeps the system solvable without changing its solution
     steps: int = 30  # on a support, with all components
     steps_on_some: int = 8  # with some components
+    next_cycle: float = 0.1  # fall per call of the second cycle over that of the first: 1 and 0.01 need 20 % more calls
     steps_to_adapt: int = 3  # to components that were added
     armijo: float = 1e-4  # share of the predicted decrease that a step must achieve (Nocedal and Wright, section 3.1)
     backtracks: int = 5  # reductions of a step

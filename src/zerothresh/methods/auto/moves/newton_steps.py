@@ -60,10 +60,14 @@ class Cycle(NamedTuple):
     def is_over(self, at: Position, step_rate: float) -> bool:
         """Whether a step gained less per call than the next cycle will, if rates go on falling as they did.
 
+        After the first cycle nothing has fallen yet, and the usual fall is expected.
+
         Reference: Charnov, *Optimal foraging, the marginal value theorem*, 1976.
         """
         rate = self.rate(at)
-        return step_rate < rate * min(1.0, rate / max(self.last_rate, TINY))
+        first = math.isinf(self.last_rate)
+        falls_to = DESCENT.next_cycle if first else min(1.0, rate / max(self.last_rate, TINY))
+        return step_rate < rate * falls_to
 
 
 def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
