@@ -57,21 +57,29 @@ class _Diagnoser:
         return diagnosis
 
     def _quick_check(self) -> Generator[Probes, Answers, Diagnosis | None]:
-        """Diagnose from four values, which is enough for a smooth function without noise; None if it is not one."""
+        """Diagnose from a few values, which is enough for a smooth function without noise; None if it is not one.
+
+        One component shows whether F is smooth. A few others help to tell the natural length: along a direction to
+        which its gradient is nearly orthogonal, that of a single one is far too short.
+        """
         h = DIAGNOSIS.quick_step * self.probe.scale
         four = yield from self.probe.values_at(0.0, h, 2 * h, -h)
         f0, one, two, back = four.tolist()
         self.probe.f0 = f0
         first, second, central_second = abs(one - f0), abs(two - 2 * one + f0), abs(one + back - 2 * f0)
         same_curvature = self.probe.one_sided or abs(second - central_second) < DIAGNOSIS.same_curvature * second
-        curved = DIAGNOSIS.least_quick_bend * first < second < DIAGNOSIS.most_quick_bend * first
+        most_bend = DIAGNOSIS.most_quick_bend if self.probe.one_sided else DIAGNOSIS.most_bend
+        curved = DIAGNOSIS.least_quick_bend * first < second < most_bend * first
         visible = second > DIAGNOSIS.quick_rounding * EPS * self.probe.largest
         if not (same_curvature and curved and visible) or rounding_unit(four * self.context.unit) > 0:
             return None
-        self.probe.noise = DIAGNOSIS.rounding * EPS * self.probe.largest
         self.context.remember(int(self.probe.component[0]), f0)
-        length = h * min(first / second, DIAGNOSIS.longest_quick_length)
-        return self._diagnosis(length, second / square(h))
+        others = yield from self.probe.others(h)
+        firsts = np.append(others[:, 1] - others[:, 0], first)
+        seconds = np.append(np.abs(others[:, 2] - 2 * others[:, 1] + others[:, 0]), second)
+        self.probe.noise = DIAGNOSIS.rounding * EPS * self.probe.largest
+        slope, curvature = math.sqrt(float(np.square(firsts).mean())) / h, float(seconds.mean()) / square(h)
+        return self._diagnosis(min(slope / curvature, DIAGNOSIS.longest_quick_length * h), curvature)
 
     def _find_length(self) -> Generator[Probes, Answers, Diagnosis]:
         """Lengthen and shorten a step until the slope and the curvature both show."""

@@ -82,6 +82,18 @@ class LineProbe:
             self.noise = float(np.sqrt(values.var(axis=0, ddof=1).mean()))
         return np.asarray(values.mean(axis=0))
 
+    def others(self, h: float) -> Generator[Probes, Answers, Array]:
+        """Return the values 0, h and 2 h away of a few other components, one row each; those at the start are kept."""
+        context = self.context
+        few = min(context.n, DIAGNOSIS.quick_components) if context.left >= DIAGNOSIS.min_calls else 1
+        others = (self.component + np.arange(1, few)) % context.n
+        points = [self.theta, *(context.inside(self.theta + step * self.u) for step in (h, 2 * h))]
+        rows = (yield from context.values(points, others)).T
+        self.largest = max(self.largest, float(np.abs(rows).max(initial=0.0)))
+        for component, value in zip(others.tolist(), rows[:, 0].tolist(), strict=True):
+            context.remember(component, value)
+        return np.asarray(rows)
+
     def differences(self, h: float) -> Generator[Probes, Answers, Differences]:
         """Ask for the values one and two steps away, to both sides if there is room: there may be a kink."""
         steps = (h, 2 * h) if self.one_sided else (h, 2 * h, -h, -2 * h)
