@@ -42,7 +42,7 @@ class DiagnosisSettings:
     quick_components: int = 3  # that give the natural length; one alone is too short by a factor of 10 in 1 of 10 draws
     same_curvature: float = 0.03  # second differences to both sides of a smooth function agree up to this share
     least_quick_bend: float = 1e-7  # second over first difference: below it, rounding may have made the curvature
-    most_quick_bend: float = 3e-2  # to one side only: above it the step may not be short, and nothing else would show it
+    most_quick_bend: float = 3e-2  # to one side only, where nothing else shows that the step is too long
     quick_rounding: float = 300.0  # units of rounding by which a second difference must stand out
     longest_quick_length: float = 1e6  # in steps of the quick check: beyond it the function is linear
 
