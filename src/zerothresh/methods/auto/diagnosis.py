@@ -37,6 +37,7 @@ class _Diagnoser:
 
     def __init__(self, context: Context) -> None:
         self.context, self.probe = context, LineProbe(context)
+        self.quick_second = 0.0  # the second difference that the quick check saw
 
     def search(self) -> Generator[Probes, Answers, Diagnosis]:
         """Make the quick check; if that is not enough, test for random noise and look for the natural length."""
@@ -44,16 +45,17 @@ class _Diagnoser:
         if diagnosis is not None or self.context.left < DIAGNOSIS.min_calls:
             return diagnosis or self._diagnosis(self.probe.scale, 0.0)
         again = yield from self.probe.values_at(0.0)
+        first = DIAGNOSIS.first_step
         if self.probe.differ(float(again[0]), self.probe.f0):
-            self.probe.treat_as_random()
-        if self.probe.random:
-            self.probe.f0 = float((yield from self.probe.values_at(0.0))[0])
-        diagnosis = yield from self._find_length()
+            yield from self.probe.measure_random_noise(float(again[0]))
+            hidden = self.quick_second <= DIAGNOSIS.random_floor * self.probe.noise
+            first = DIAGNOSIS.lengthen * DIAGNOSIS.quick_step if hidden else first
+        diagnosis = yield from self._find_length(first)
         if not self.probe.random:
             pair = yield from self.probe.values_at(diagnosis.length, diagnosis.length)
             if self.probe.differ(float(pair[0]), float(pair[1])):  # noise that does not show at the start
                 self.probe.treat_as_random()
-                diagnosis = yield from self._find_length()
+                diagnosis = yield from self._find_length(first)
         return diagnosis
 
     def _quick_check(self) -> Generator[Probes, Answers, Diagnosis | None]:
@@ -67,6 +69,7 @@ class _Diagnoser:
         f0, one, two, back = four.tolist()
         self.probe.f0 = f0
         first, second, central_second = abs(one - f0), abs(two - 2 * one + f0), abs(one + back - 2 * f0)
+        self.quick_second = max(second, central_second)
         same_curvature = self.probe.one_sided or abs(second - central_second) < DIAGNOSIS.same_curvature * second
         most_bend = DIAGNOSIS.most_quick_bend if self.probe.one_sided else DIAGNOSIS.most_bend
         curved = DIAGNOSIS.least_quick_bend * first < second < most_bend * first
@@ -81,15 +84,15 @@ class _Diagnoser:
         slope, curvature = math.sqrt(float(np.square(firsts).mean())) / h, float(seconds.mean()) / square(h)
         return self._diagnosis(min(slope / curvature, DIAGNOSIS.longest_quick_length * h), curvature)
 
-    def _find_length(self) -> Generator[Probes, Answers, Diagnosis]:
-        """Lengthen and shorten a step until the slope and the curvature both show."""
-        h = DIAGNOSIS.first_step * self.probe.scale
+    def _find_length(self, first_step: float) -> Generator[Probes, Answers, Diagnosis]:
+        """Lengthen and shorten a step, the first of which is a share of the scale, until slope and curvature show."""
+        h = first_step * self.probe.scale
         straight_length, switches, previous, last_curved = 0.0, 0, (0.0, 0.0), (math.inf, 0.0)
         noise_known, kink_checks, noises = self.probe.random, 0, [0.0, 0.0]
         first_even: Differences | None = None
         seen = Differences(h, 0.0, 0.0, 0.0, 0.0, np.empty(0))
         for _ in range(DIAGNOSIS.most_rounds):
-            if self.probe.random and (yield from self.probe.hides(h)) and h < self.probe.longest:
+            if self.probe.random and h < self.probe.longest and (yield from self.probe.hides(h)):
                 h = min(DIAGNOSIS.lengthen * h, self.probe.longest)
                 continue
             seen = yield from self.probe.differences(h)
@@ -206,7 +209,7 @@ class _Diagnoser:
     ) -> Diagnosis:
         """Report what has been found."""
         length = min(length, self.probe.longest)
-        noise = max(self.probe.noise, EPS * self.probe.largest, TINY)
+        noise = max(self.probe.pooled_noise(), EPS * self.probe.largest, TINY)
         start_value, largest = max(abs(self.probe.f0), TINY), max(self.probe.largest, TINY)
         change = 0.0 if seen is None else seen.first
         estimator = self.context.estimator

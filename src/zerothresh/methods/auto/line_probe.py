@@ -14,8 +14,9 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, TINY
-from zerothresh.methods.program.context import NARROWEST, Context
+from zerothresh.methods.program.context import NARROWEST, Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -71,6 +72,8 @@ class LineProbe:
         self.random = False
         self.repeats = 1  # calls per value
         self.largest = self.f0 = 0.0  # the largest absolute value so far, and the value at the start
+        self.start_noise = 0.0  # of a value at the start, if it is random
+        self.points = 0  # where the last values were asked for
 
     def values_at(self, *steps: float) -> Generator[Probes, Answers, Array]:
         """Return the values at steps along the direction."""
@@ -78,6 +81,7 @@ class LineProbe:
         values = (yield from self.context.values(points * self.repeats, self.component))[:, 0]
         values = values.reshape(self.repeats, -1)
         self.largest = max(self.largest, float(np.abs(values).max()))
+        self.points = len(steps)
         if self.repeats > 1:
             self.noise = float(np.sqrt(values.var(axis=0, ddof=1).mean()))
         return np.asarray(values.mean(axis=0))
@@ -119,12 +123,32 @@ class LineProbe:
         self.random = True
         self.repeats = DIAGNOSIS.random_repeats
 
+    def measure_random_noise(self, again: float) -> Asks:
+        """Repeat the value at the start, beside the first value and ``again``, and keep its mean."""
+        context, first = self.context, self.f0
+        more = (yield from context.values([self.theta] * (DIAGNOSIS.start_repeats - 2), self.component))[:, 0]
+        values = np.concatenate([[first, again], more])
+        self.largest = max(self.largest, float(np.abs(values).max()))
+        self.treat_as_random()
+        self.f0, self.noise = float(values.mean()), float(values.std(ddof=1))
+        self.start_noise = self.noise
+        context.remember(int(self.component[0]), self.f0)
+
+    def pooled_noise(self) -> float:
+        """Return the noise of a value: of those at the start and of those of the last step together."""
+        if not self.random or not self.start_noise:
+            return self.noise
+        at_start, last = DIAGNOSIS.start_repeats - 1, self.points * (self.repeats - 1)
+        squares = at_start * square(self.start_noise) + last * square(self.noise)
+        return math.sqrt(squares / (at_start + last))
+
     def hides(self, h: float) -> Generator[Probes, Answers, bool]:
-        """Whether random noise hides a step of length h; single values are enough to see that."""
-        self.repeats = 1
-        seen = yield from self.differences(h)
-        hidden = float(np.abs(seen.values - self.f0).max()) <= self.noise_floor
-        self.repeats = DIAGNOSIS.random_repeats
+        """Whether random noise hides the curvature over a step of length 2 h; two single values show that."""
+        self.repeats, noise = 1, self.noise
+        one, two = (yield from self.values_at(*((h, 2 * h) if self.one_sided else (2 * h, -2 * h)))).tolist()
+        second = abs(two - 2 * one + self.f0) if self.one_sided else abs(one + two - 2 * self.f0)
+        hidden = second <= self.noise_floor
+        self.repeats, self.noise = DIAGNOSIS.random_repeats, noise
         return hidden
 
     def measure_noise(self, seen: Differences) -> Generator[Probes, Answers, bool]:

@@ -188,7 +188,7 @@ class Position:
         """Return the gradient on all of C at theta, from the last time if theta has not moved; the model learns it."""
         if self.g.size and self.g_theta is self.theta:
             return self.g
-        if self.oracle.diagnosis.random:
+        if self.oracle.diagnosis.random and self.theta is not self.context.theta0:
             yield from self._update_noise()
         self.component_gradients = yield from self._rows(self.C)
         g = np.asarray(self.component_gradients.mean(axis=0))

@@ -25,7 +25,8 @@ class DiagnosisSettings:
     noise_points: int = 7  # equidistant points of ECnoise: six differences, as Moré and Wild recommend
     noise_spacing: float = 1e-3  # of the step that shows a difference: the smooth part cancels over so short a line
     orders_agree: float = 4.0  # successive orders of differences within this factor show noise (Moré and Wild)
-    random_repeats: int = 4  # calls per value if values are random: halves the noise, and measures it
+    start_repeats: int = 6  # values at the start from which random noise is measured, up to a factor of 1.4 mostly
+    random_repeats: int = 2  # calls per value if values are random: they measure the noise elsewhere
     floor: float = 4.0  # standard deviations from which a difference is more than noise
     random_floor: float = 8.0  # the same for random values, whose noise is known less well
     rounding: float = 8.0  # units of rounding that an ordinary sum loses

@@ -100,7 +100,7 @@ class Context:
         Its remarks begin with ``name``. What it finds reaches the user only if this context moves there.
         """
         branch = Context(self._task, self._run, name)
-        branch.theta, branch.fun, branch.random = self.theta, self.fun, self.random
+        branch.theta, branch.fun, branch.fall, branch.random = self.theta, self.fun, self.fall, self.random
         return branch
 
     def enter(self, H: HardThreshold, used: int) -> None:
