@@ -106,7 +106,7 @@ class SignRowDescent:
             values[part] = yield from context.each(points, components[part])
         values -= base[components]
         values -= values.mean()  # the curvature changes all rows by about the same
-        changes, error = large_entries(rows, values, context.k)  # of F over a step, which do not depend on the unit of x
+        changes, error = large_entries(rows, values, context.k)  # of F over a step: the unit of x does not matter
         scale = steps / self.h
         return changes / self.h * scale / np.maximum(scale * scale, TINY), error / self.h
 
