@@ -473,6 +473,8 @@ class DescentSettings:
     most_shortenings: int = 4  # in a row without progress
     longest_noisy_step: float = 1e3  # in diagnosed steps
     spare_gradients: int = 4  # that must be left before a gradient is measured again with a longer step
+    forward_noise: float = 0.02  # noise over the change at stake up to which forward differences pick the support
+    forward_step: float = 0.4  # of the central step: beside the noise they have the error of the curvature
     more_calls: int = 4  # calls per value are multiplied by this where noise hides further gains: halves the noise
     noise_repeats: int = 4  # calls from which the noise at a point is estimated
     kink_step: float = 1.0  # first step at a kink, as a share of the way from the start

@@ -174,6 +174,9 @@ class Descent:
             settled = np.array_equal(at.theta != 0, support)  # then nothing but convergence is left
             steps = DESCENT.steps if at.complete else DESCENT.steps_on_some
             yield from newton_steps(at, steps, None if settled else cycle)
+            if isinstance(at.oracle, NoisyOracle) and at.oracle.forward:  # more accurate steps lead further
+                at.oracle = at.oracle.both_sides()
+                yield from newton_steps(at, steps, None if settled else cycle)
             self.cycle_rate = cycle.rate(at)
         negligible = at.negligible >= F - at.F
         if negligible and not at.oracle.diagnosis.random:
