@@ -98,7 +98,7 @@ class _Diagnoser:
             seen = yield from self.probe.differences(h)
             first, second, floor = seen.first, seen.second, self.probe.noise_floor
             noises.append(self.probe.noise)
-            grows = noises[-1] > DIAGNOSIS.noise_growth * noises[-2] > DIAGNOSIS.noise_growth**2 * noises[-3] > 0
+            grows = noises[-1] > DIAGNOSIS.noise_growth**2 * noises[-3] > 0
             if (
                 self.probe.random and h >= self.probe.scale and grows
             ):  # noise grows with the step: a longer one shows no more
