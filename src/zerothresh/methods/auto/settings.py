@@ -550,6 +550,7 @@ class StochasticSettings:
 
     calls_per_coordinate: int = 40  # a smaller budget does not pay for the stages
     comparison_calls: int = 48  # F is the mean of at least this many calls when points are compared
+    comparison_share: float = 0.05  # of the calls made so far: what a comparison of two supports may cost per point
     first_steps: int = 12  # of a stage
     more_steps: float = 1.2  # factor of the steps after a stage that failed
     batch: int = 4  # components per gradient
@@ -578,7 +579,7 @@ class SurfaceSettings:
 
     largest_radius: float = 4.0  # times the larger of the first radius and the way from the start
     prior_spread: float = 0.5  # the prior curvature may be wrong by half of its mean
-    short_share: float = 0.25  # of the sampled moves is half as long, which shows whether F is quadratic
+    short_share: float = 0.5  # of the sampled moves is half as long, which tells a cubic term from the slope
     near: float = 2.0  # values up to this many radii away are fitted
     least_curvature: float = 0.1  # times the prior's mean curvature: the fitted Hessian is kept positive definite
     longest_step: float = 1.5  # in radii: the minimiser is trusted only about as far as values have been seen
@@ -593,6 +594,30 @@ class SurfaceSettings:
 
 
 SURFACE = SurfaceSettings()
+
+
+@dataclass(frozen=True)
+class SparseSurfaceSettings:
+    """How a quadratic on all coordinates is fitted to noisy values, and which coordinates are moved."""
+
+    first_frames: int = 4  # of all coordinates: eight values per slope
+    growth: float = 0.3  # of the values so far: those of the next round
+    short_share: float = 0.25  # of the sampled moves is half as long: the support needs curvature more than cubic terms
+    deviations: float = 2.0  # standard errors of a slope within which a coordinate still comes into question
+    candidates: float = 2.0  # times k: so many always do, so that a wrong coordinate can be exchanged
+    near: float = 2.5  # values up to this many radii away are fitted: they tell the support, which a bias rarely changes
+    most_modelled: int = 30  # coordinates whose second derivatives are fitted one by one
+    most_coordinates: int = 200  # of the regression: its algebra takes about 0.1 s per round
+    cubic_significance: float = 3.0  # standard deviations of chi squared: a surface on the support corrects what is left
+    centre_share: float = 0.1  # of a round: values at the point itself, which tell whether it is better
+    least_repeats: int = 8  # of them at least
+    worse: float = 2.0  # standard errors by which a point is worse than the one before
+    dampings: int = 30  # doublings of the damping until a step is short enough
+    first_damping: float = 0.1  # of the mean curvature
+    budget_share: float = 0.25  # of the calls left that the first round may take; gradient steps need fewer
+
+
+SPARSE_SURFACE = SparseSurfaceSettings()
 
 
 @dataclass(frozen=True)
