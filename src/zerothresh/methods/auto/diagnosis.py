@@ -54,7 +54,7 @@ class _Diagnoser:
         if not self.probe.random:
             pair = yield from self.probe.values_at(diagnosis.length, diagnosis.length)
             if self.probe.differ(float(pair[0]), float(pair[1])):  # noise that does not show at the start
-                self.probe.treat_as_random()
+                self.probe.treat_as_random(DIAGNOSIS.distant_repeats)
                 diagnosis = yield from self._find_length(first)
         return diagnosis
 
@@ -209,7 +209,8 @@ class _Diagnoser:
     ) -> Diagnosis:
         """Report what has been found."""
         length = min(length, self.probe.longest)
-        noise = max(self.probe.pooled_noise(), EPS * self.probe.largest, TINY)
+        noise = self.probe.noise_at(length, length if seen is None else seen.h)
+        noise = max(noise, EPS * self.probe.largest, TINY)
         start_value, largest = max(abs(self.probe.f0), TINY), max(self.probe.largest, TINY)
         change = 0.0 if seen is None else seen.first
         estimator = self.context.estimator

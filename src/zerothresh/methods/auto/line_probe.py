@@ -118,10 +118,10 @@ class LineProbe:
         """Whether two values of one point differ by more than rounding, which may depend on the rest of a batch."""
         return abs(one - other) > DIAGNOSIS.batch_rounding * EPS * self.largest
 
-    def treat_as_random(self) -> None:
+    def treat_as_random(self, repeats: int) -> None:
         """From now on every value is the mean of several calls."""
         self.random = True
-        self.repeats = DIAGNOSIS.random_repeats
+        self.repeats = repeats
 
     def measure_random_noise(self, again: float) -> Asks:
         """Repeat the value at the start, beside the first value and ``again``, and keep its mean."""
@@ -129,26 +129,31 @@ class LineProbe:
         more = (yield from context.values([self.theta] * (DIAGNOSIS.start_repeats - 2), self.component))[:, 0]
         values = np.concatenate([[first, again], more])
         self.largest = max(self.largest, float(np.abs(values).max()))
-        self.treat_as_random()
+        self.treat_as_random(DIAGNOSIS.random_repeats)
         self.f0, self.noise = float(values.mean()), float(values.std(ddof=1))
         self.start_noise = self.noise
         context.remember(int(self.component[0]), self.f0)
 
-    def pooled_noise(self) -> float:
-        """Return the noise of a value: of those at the start and of those of the last step together."""
-        if not self.random or not self.start_noise:
+    def noise_at(self, length: float, h: float) -> float:
+        """Return the noise of a value at the natural length, if values up to about h from the start have been seen.
+
+        Noise at the start and that of the last values are pooled, unless it grows with the distance.
+        """
+        if not self.random:
             return self.noise
+        if self.noise > DIAGNOSIS.noise_growth * self.start_noise:
+            return self.noise * max(length / h, 1.0)
         at_start, last = DIAGNOSIS.start_repeats - 1, self.points * (self.repeats - 1)
         squares = at_start * square(self.start_noise) + last * square(self.noise)
         return math.sqrt(squares / (at_start + last))
 
     def hides(self, h: float) -> Generator[Probes, Answers, bool]:
         """Whether random noise hides the curvature over a step of length 2 h; two single values show that."""
-        self.repeats, noise = 1, self.noise
+        repeats, noise, self.repeats = self.repeats, self.noise, 1
         one, two = (yield from self.values_at(*((h, 2 * h) if self.one_sided else (2 * h, -2 * h)))).tolist()
         second = abs(two - 2 * one + self.f0) if self.one_sided else abs(one + two - 2 * self.f0)
         hidden = second <= self.noise_floor
-        self.repeats, self.noise = DIAGNOSIS.random_repeats, noise
+        self.repeats, self.noise = repeats, noise
         return hidden
 
     def measure_noise(self, seen: Differences) -> Generator[Probes, Answers, bool]:

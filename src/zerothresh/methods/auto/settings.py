@@ -27,6 +27,7 @@ class DiagnosisSettings:
     orders_agree: float = 4.0  # successive orders of differences within this factor show noise (Moré and Wild)
     start_repeats: int = 6  # values at the start from which random noise is measured, up to a factor of 1.4 mostly
     random_repeats: int = 2  # calls per value if values are random: they measure the noise elsewhere
+    distant_repeats: int = 4  # the same if noise does not show at the start: then nothing else measures it
     floor: float = 4.0  # standard deviations from which a difference is more than noise
     random_floor: float = 8.0  # the same for random values, whose noise is known less well
     rounding: float = 8.0  # units of rounding that an ordinary sum loses
