@@ -154,7 +154,7 @@ class LineProbe:
         second = abs(two - 2 * one + self.f0) if self.one_sided else abs(one + two - 2 * self.f0)
         hidden = second <= self.noise_floor
         self.repeats, self.noise = repeats, noise
-        return hidden
+        return bool(hidden)
 
     def measure_noise(self, seen: Differences) -> Generator[Probes, Answers, bool]:
         """Estimate the noise from values at equidistant points close to the start, once a step shows a difference.

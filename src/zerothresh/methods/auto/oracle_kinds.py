@@ -25,8 +25,8 @@ class NoisyOracle(Oracle):
     ----------
     factor: float, difference steps in units of the diagnosed one.
     shortenings: int, how often in a row they were shortened.
-    forward: bool, whether differences are forward, corrected by the diagnosed curvature: half the calls, and good enough
-        until steps lead no further.
+    forward: bool, whether differences are forward, corrected by the diagnosed curvature: they take half the calls, and
+        are good enough until steps lead no further.
     """
 
     factor: float = 1.0

@@ -606,10 +606,14 @@ class SparseSurfaceSettings:
     short_share: float = 0.25  # of the sampled moves is half as long: the support needs curvature more than cubic terms
     deviations: float = 2.0  # standard errors of a slope within which a coordinate still comes into question
     candidates: float = 2.0  # times k: so many always do, so that a wrong coordinate can be exchanged
-    near: float = 2.5  # values up to this many radii away are fitted: they tell the support, which a bias rarely changes
+    near: float = (
+        2.5  # values up to this many radii away are fitted: more of them tell the support, and bias rarely matters
+    )
     most_modelled: int = 30  # coordinates whose second derivatives are fitted one by one
     most_coordinates: int = 200  # of the regression: its algebra takes about 0.1 s per round
-    cubic_significance: float = 3.0  # standard deviations of chi squared: a surface on the support corrects what is left
+    cubic_significance: float = (
+        3.0  # standard deviations of chi squared; what is left, a surface on the support corrects
+    )
     centre_share: float = 0.1  # of a round: values at the point itself, which tell whether it is better
     least_repeats: int = 8  # of them at least
     worse: float = 2.0  # standard errors by which a point is worse than the one before

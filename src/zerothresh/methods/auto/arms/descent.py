@@ -20,7 +20,7 @@ from zerothresh.methods.auto.arms.support_search import SupportSearch
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.moves.derivative_free import evolve_on_support
 from zerothresh.methods.auto.moves.exchanges import try_exchanges
-from zerothresh.methods.auto.moves.newton_steps import Cycle, newton_steps
+from zerothresh.methods.auto.moves.newton_steps import Cycle, converging_steps, newton_steps
 from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.auto.moves.support_step import SupportStep
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle, for_kinks, oracle_for
@@ -173,10 +173,7 @@ class Descent:
         if stepped:
             settled = np.array_equal(at.theta != 0, support)  # then nothing but convergence is left
             steps = DESCENT.steps if at.complete else DESCENT.steps_on_some
-            yield from newton_steps(at, steps, None if settled else cycle)
-            if isinstance(at.oracle, NoisyOracle) and at.oracle.forward:  # more accurate steps lead further
-                at.oracle = at.oracle.both_sides()
-                yield from newton_steps(at, steps, None if settled else cycle)
+            yield from converging_steps(at, steps, None if settled else cycle)
             self.cycle_rate = cycle.rate(at)
         negligible = at.negligible >= F - at.F
         if negligible and not at.oracle.diagnosis.random:

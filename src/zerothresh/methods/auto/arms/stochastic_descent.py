@@ -97,7 +97,7 @@ class _Stages:
                 if anew
                 else self._stage(self.theta, self.eta, steps)
             )
-            prior = np.eye(np.count_nonzero(mean)) / self.first_eta
+            prior = np.eye(int(np.count_nonzero(mean))) / self.first_eta
             points = [self.theta, mean, last, (yield from self._minimise_surface(mean, prior, self.mu))]
             doublings = min(failures, STOCHASTIC.most_doublings)
             estimates = yield from self._compare(points, STOCHASTIC.comparison_calls * 2**doublings)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.oracle_kinds import NoisyOracle
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings import DESCENT, TINY
 from zerothresh.methods.program.context import Asks
@@ -119,6 +120,14 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
             return
         if cycle is not None and cycle.is_over(at, gain / max(context.used - before, 1)):
             return
+
+
+def converging_steps(at: Position, rounds: int, cycle: Cycle | None) -> Asks:
+    """Make quasi-Newton steps, and when forward differences through noise lead no further, more with central ones."""
+    yield from newton_steps(at, rounds, cycle)
+    if isinstance(at.oracle, NoisyOracle) and at.oracle.forward:
+        at.oracle = at.oracle.both_sides()
+        yield from newton_steps(at, rounds, cycle)
 
 
 def refine_trial(at: Position, F_to_beat: float) -> Asks:

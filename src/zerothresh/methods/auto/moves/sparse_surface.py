@@ -37,7 +37,7 @@ class SparseSurface:
         self.T: Indices = np.arange(self.C.size)  # places in C of the coordinates that come into question
         self.g, self.H = np.zeros(self.C.size), np.eye(self.C.size)
         self.F = math.inf  # the mean of the values at theta
-        self._before: tuple[Array, float] = (self.theta, math.inf)  # the point before theta, and F there
+        self._before = self.theta  # the point before theta
         self._x = np.empty((0, self.C.size))  # where F was sampled
         self._f = np.empty(0)
         self._posterior: tuple[Indices, Array, float, float] = (self.T, np.eye(1), 1.0, 0.0)
@@ -56,7 +56,7 @@ class SparseSurface:
     @property
     def round_size(self) -> int:
         """The number of points of the next round."""
-        return 2 * self.T.size * self.frames + self._repeats
+        return 2 * self.T.size * self.frames + 2 * self._repeats
 
     @property
     def _repeats(self) -> int:
@@ -69,19 +69,19 @@ class SparseSurface:
         points = np.repeat(self.theta[None], 2 * len(moves), axis=0)
         points[:, self.C[self.T]] += np.concatenate([moves, -moves])  # so that curvature is not mistaken for slope
         points = context.inside(points)
-        values = (yield from context.values([*points, *([self.theta] * repeats)])).mean(axis=1)
-        centre, spread = float(values[-repeats:].mean()), float(values[-repeats:].std(ddof=1))
-        self._x = np.concatenate([self._x, points[:, self.C], np.repeat(self.theta[None, self.C], repeats, axis=0)])
-        self._f = np.concatenate([self._f, values])
-        before, F = self._before
-        if centre > F + SETTINGS.worse * spread / math.sqrt(repeats):  # the model promised too much, from too far away
-            self.theta, self.F = before, F
-            self.radius /= SURFACE.shrink**2
-        else:
-            self.F = centre
+        centres = [self.theta] if self.theta is self._before else [self.theta, self._before]
+        points = np.concatenate([points, np.repeat(np.array(centres), repeats, axis=0)])
+        values = (yield from context.values([*points])).mean(axis=1)
+        self._x, self._f = np.concatenate([self._x, points[:, self.C]]), np.concatenate([self._f, values])
+        here, *before = np.split(values[2 * len(moves) :], len(centres))
+        self.F = float(here.mean())
+        for there in before:  # asked for anew: a value that was low by chance must not stop the search
+            error = math.sqrt((float(here.var(ddof=1)) + float(there.var(ddof=1))) / repeats)
+            if float(there.mean()) + SETTINGS.worse * error < self.F:  # the model promised too much from too far away
+                self.theta, self.F = self._before, float(there.mean())
+                self.radius /= square(SURFACE.shrink)
         self._fit()
-        self._before = self.theta, self.F
-        self.theta = self._minimiser()
+        self._before, self.theta = self.theta, self._minimiser()
         return self.theta
 
     def _random_frame(self) -> Array:
@@ -176,4 +176,4 @@ class SparseSurface:
         variance = np.einsum("ij,jk,ik->i", parts, covariance, parts)
         unknown = ~np.isin(np.arange(c), M)
         variance[unknown] += square(spread * float(np.linalg.norm(move)) / square(radius))
-        return np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
