@@ -140,7 +140,8 @@ class Descent:
         at = self.at
         moved = at.theta is not self.context.theta0 and at.theta is not self.local_minimum and not at.g.size
         if moved and at.model.scaled and not at.oracle.coarse:
-            yield from newton_steps(at, DESCENT.steps_to_adapt)  # to new components, on the present support first
+            so_far = Cycle(float(at.start_values.mean()), 0, math.inf)
+            yield from newton_steps(at, DESCENT.steps_to_adapt, so_far)  # to new components, on the present support first
         while True:
             if not self._gradient_affordable() and not ignore_budget:
                 return _BUDGET_SPENT
