@@ -138,3 +138,10 @@ def first_share(diagnosis: Diagnosis) -> float:
 def for_kinks(oracle: Oracle) -> KinkedOracle:
     """Return an oracle for a function that turned out to have kinks."""
     return KinkedOracle(oracle.context, oracle.diagnosis, oracle.order, oracle.m, oracle.repeats)
+
+
+def component_order(context: Context) -> Indices:
+    """Return all components in random order, but first those whose gradients at the start are known."""
+    known = np.array(list(context.remembered_gradients()), dtype=np.int64)
+    order = context.rng.subset(context.n, context.n)
+    return np.concatenate([known, order[~np.isin(order, known)]]) if known.size else order

@@ -510,6 +510,7 @@ class DescentSettings:
     newton_ridge: float = 1e-10  # of the mean diagonal: keeps the system solvable without changing its solution
     steps: int = 30  # on a support, with all components
     steps_on_some: int = 8  # with some components
+    promising: float = 2.0  # times k coordinates outside the support, whose slopes are asked for before all others
     next_cycle: float = 0.1  # fall per call of the second cycle over that of the first: 1 and 0.01 need 20 % more calls
     steps_to_adapt: int = 3  # to components that were added
     armijo: float = 1e-4  # share of the predicted decrease that a step must achieve (Nocedal and Wright, section 3.1)
