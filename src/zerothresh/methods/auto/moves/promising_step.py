@@ -41,10 +41,10 @@ def promising_step(at: Position, step: SupportStep, last_rate: float) -> Generat
     suspected = step.kink_suspected
     yield from step.damped(at, g)
     step.kink_suspected = suspected
-    if np.array_equal(at.theta != 0, before != 0):
+    if at.theta is before:
         return None
     yield from converging_steps(at, DESCENT.steps, cycle)
-    return cycle.rate(at)
+    return None if np.array_equal(at.theta != 0, before != 0) else cycle.rate(at)
 
 
 def _promising_slopes(at: Position, step: SupportStep) -> Generator[Probes, Answers, Array | None]:
