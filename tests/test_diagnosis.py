@@ -306,7 +306,7 @@ def test_three_components_give_a_length_where_one_is_nearly_stationary():
     """Of three squares of one score, one has its minimum next to the start; the natural length is that of all."""
     for seed in range(20):
         asked, length = squares(seed)
-        assert asked == 10
+        assert asked <= 11  # three of each, one more to the other side, and one again at a bend
         assert length > 0.4
 
 

@@ -76,6 +76,10 @@ class _Diagnoser:
         visible = second > DIAGNOSIS.quick_rounding * EPS * self.probe.largest
         if not (same_curvature and curved and visible) or rounding_unit(four * self.context.unit) > 0:
             return None
+        if second > DIAGNOSIS.most_quick_bend * first:  # noise may look like this, but does not come again
+            again = yield from self.probe.values_at(0.0)
+            if self.probe.differ(float(again[0]), f0):
+                return None
         self.context.remember(int(self.probe.component[0]), f0)
         others = yield from self.probe.others(h)
         firsts = np.append(others[:, 1] - others[:, 0], first)

@@ -44,7 +44,7 @@ class DiagnosisSettings:
     quick_components: int = 3  # that give the natural length; one alone is too short by a factor of 10 in 1 of 10 draws
     same_curvature: float = 0.03  # second differences to both sides of a smooth function agree up to this share
     least_quick_bend: float = 1e-7  # second over first difference: below it, rounding may have made the curvature
-    most_quick_bend: float = 3e-2  # to one side only, where nothing else shows that the step is too long
+    most_quick_bend: float = 3e-2  # above it, noise may look like curvature; to one side the step may be too long
     quick_rounding: float = 300.0  # units of rounding by which a second difference must stand out
     longest_quick_length: float = 1e6  # in steps of the quick check: beyond it the function is linear
 
