@@ -287,3 +287,54 @@ def test_extreme_values_give_a_finite_diagnosis(value):
         assert np.isfinite([diagnosis.mu, diagnosis.length, diagnosis.noise, diagnosis.curvature]).all()
         assert diagnosis.mu > 0
         assert diagnosis.summary()
+
+
+# What the calls are for.
+
+
+@pytest.mark.parametrize("sd", [1e-3, 1e-2])
+def test_weak_random_noise_takes_about_thirty_calls(sd):
+    """Six values at the start measure the noise, two per length show whether it hides F, and eight give the length."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        found, _, points = diagnosed(lambda x: SMOOTH["quadratic"](x) + sd * rng.standard_normal(), seed=seed)  # noqa: B023
+        assert found.random
+        assert len(points) <= 40
+
+
+def test_three_components_give_a_length_where_one_is_nearly_stationary():
+    """Of three squares of one score, one has its minimum next to the start; the natural length is that of all."""
+    for seed in range(20):
+        asked, length = squares(seed)
+        assert asked <= 11  # three of each, one more to the other side, and one again at a bend
+        assert length > 0.4
+
+
+def squares(seed):
+    """Diagnose three squares; returns the calls and the natural length, which is 0.01 over W . u for the first alone."""
+    targets = np.array([1e-2, 2.0, -3.0])
+    theta, constraint = np.zeros(D), Constraint(D, 2)
+    task = Task(
+        theta,
+        3,
+        zt.methods.Auto(),
+        zt.Estimator(),
+        constraint,
+        10_000,
+        reserve=0,
+        seed=seed,
+        key=key_of(seed),
+        estimator_given=False,
+    )
+    context, asked = Context(task), 0
+    asks = diagnose(context)
+    probes = next(asks)
+    while True:
+        plan = task.plan(probes, context.round)
+        asked += plan.calls
+        context.enter(HardThreshold(constraint), asked)
+        values = (plan.points() @ W - targets[plan.components]) ** 2
+        try:
+            probes = asks.send(Answers(plan, values))
+        except StopIteration as end:
+            return asked, end.value.length

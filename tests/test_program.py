@@ -267,7 +267,7 @@ def test_what_auto_found_and_chose_is_told():
     words = " ".join(said for _, said in found.remarks)
     assert "noise" in found.remarks[0][1]
     assert "natural length" in found.remarks[0][1]
-    assert found.remarks[0][0] == 4
+    assert found.remarks[0][0] == 4 + 2 * 3  # of one component, and of two others
     assert "index" in words
     assert found.remarks[-1][1] in found.message
 

@@ -37,6 +37,7 @@ class _Diagnoser:
 
     def __init__(self, context: Context) -> None:
         self.context, self.probe = context, LineProbe(context)
+        self.quick_second = 0.0  # the second difference that the quick check saw
 
     def search(self) -> Generator[Probes, Answers, Diagnosis]:
         """Make the quick check; if that is not enough, test for random noise and look for the natural length."""
@@ -44,50 +45,64 @@ class _Diagnoser:
         if diagnosis is not None or self.context.left < DIAGNOSIS.min_calls:
             return diagnosis or self._diagnosis(self.probe.scale, 0.0)
         again = yield from self.probe.values_at(0.0)
+        first = DIAGNOSIS.first_step
         if self.probe.differ(float(again[0]), self.probe.f0):
-            self.probe.treat_as_random()
-        if self.probe.random:
-            self.probe.f0 = float((yield from self.probe.values_at(0.0))[0])
-        diagnosis = yield from self._find_length()
+            yield from self.probe.measure_random_noise(float(again[0]))
+            hidden = self.quick_second <= DIAGNOSIS.random_floor * self.probe.noise
+            first = DIAGNOSIS.lengthen * DIAGNOSIS.quick_step if hidden else first
+        diagnosis = yield from self._find_length(first)
         if not self.probe.random:
             pair = yield from self.probe.values_at(diagnosis.length, diagnosis.length)
             if self.probe.differ(float(pair[0]), float(pair[1])):  # noise that does not show at the start
-                self.probe.treat_as_random()
-                diagnosis = yield from self._find_length()
+                self.probe.treat_as_random(DIAGNOSIS.distant_repeats)
+                diagnosis = yield from self._find_length(first)
         return diagnosis
 
     def _quick_check(self) -> Generator[Probes, Answers, Diagnosis | None]:
-        """Diagnose from four values, which is enough for a smooth function without noise; None if it is not one."""
+        """Diagnose from a few values, which is enough for a smooth function without noise; None if it is not one.
+
+        One component shows whether F is smooth. A few others help to tell the natural length: along a direction to
+        which its gradient is nearly orthogonal, that of a single one is far too short.
+        """
         h = DIAGNOSIS.quick_step * self.probe.scale
         four = yield from self.probe.values_at(0.0, h, 2 * h, -h)
         f0, one, two, back = four.tolist()
         self.probe.f0 = f0
         first, second, central_second = abs(one - f0), abs(two - 2 * one + f0), abs(one + back - 2 * f0)
+        self.quick_second = max(second, central_second)
         same_curvature = self.probe.one_sided or abs(second - central_second) < DIAGNOSIS.same_curvature * second
-        curved = DIAGNOSIS.least_quick_bend * first < second < DIAGNOSIS.most_quick_bend * first
+        most_bend = DIAGNOSIS.most_quick_bend if self.probe.one_sided else DIAGNOSIS.most_bend
+        curved = DIAGNOSIS.least_quick_bend * first < second < most_bend * first
         visible = second > DIAGNOSIS.quick_rounding * EPS * self.probe.largest
         if not (same_curvature and curved and visible) or rounding_unit(four * self.context.unit) > 0:
             return None
-        self.probe.noise = DIAGNOSIS.rounding * EPS * self.probe.largest
+        if second > DIAGNOSIS.most_quick_bend * first:  # noise may look like this, but does not come again
+            again = yield from self.probe.values_at(0.0)
+            if self.probe.differ(float(again[0]), f0):
+                return None
         self.context.remember(int(self.probe.component[0]), f0)
-        length = h * min(first / second, DIAGNOSIS.longest_quick_length)
-        return self._diagnosis(length, second / square(h))
+        others = yield from self.probe.others(h)
+        firsts = np.append(others[:, 1] - others[:, 0], first)
+        seconds = np.append(np.abs(others[:, 2] - 2 * others[:, 1] + others[:, 0]), second)
+        self.probe.noise = DIAGNOSIS.rounding * EPS * self.probe.largest
+        slope, curvature = math.sqrt(float(np.square(firsts).mean())) / h, float(seconds.mean()) / square(h)
+        return self._diagnosis(min(slope / curvature, DIAGNOSIS.longest_quick_length * h), curvature)
 
-    def _find_length(self) -> Generator[Probes, Answers, Diagnosis]:
-        """Lengthen and shorten a step until the slope and the curvature both show."""
-        h = DIAGNOSIS.first_step * self.probe.scale
+    def _find_length(self, first_step: float) -> Generator[Probes, Answers, Diagnosis]:
+        """Lengthen and shorten a step, the first of which is a share of the scale, until slope and curvature show."""
+        h = first_step * self.probe.scale
         straight_length, switches, previous, last_curved = 0.0, 0, (0.0, 0.0), (math.inf, 0.0)
         noise_known, kink_checks, noises = self.probe.random, 0, [0.0, 0.0]
         first_even: Differences | None = None
         seen = Differences(h, 0.0, 0.0, 0.0, 0.0, np.empty(0))
         for _ in range(DIAGNOSIS.most_rounds):
-            if self.probe.random and (yield from self.probe.hides(h)) and h < self.probe.longest:
+            if self.probe.random and h < self.probe.longest and (yield from self.probe.hides(h)):
                 h = min(DIAGNOSIS.lengthen * h, self.probe.longest)
                 continue
             seen = yield from self.probe.differences(h)
             first, second, floor = seen.first, seen.second, self.probe.noise_floor
             noises.append(self.probe.noise)
-            grows = noises[-1] > DIAGNOSIS.noise_growth * noises[-2] > DIAGNOSIS.noise_growth**2 * noises[-3] > 0
+            grows = noises[-1] > DIAGNOSIS.noise_growth**2 * noises[-3] > 0
             if (
                 self.probe.random and h >= self.probe.scale and grows
             ):  # noise grows with the step: a longer one shows no more
@@ -198,7 +213,8 @@ class _Diagnoser:
     ) -> Diagnosis:
         """Report what has been found."""
         length = min(length, self.probe.longest)
-        noise = max(self.probe.noise, EPS * self.probe.largest, TINY)
+        noise = self.probe.noise_at(length, length if seen is None else seen.h)
+        noise = max(noise, EPS * self.probe.largest, TINY)
         start_value, largest = max(abs(self.probe.f0), TINY), max(self.probe.largest, TINY)
         change = 0.0 if seen is None else seen.first
         estimator = self.context.estimator

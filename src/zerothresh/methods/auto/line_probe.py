@@ -14,8 +14,9 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, TINY
-from zerothresh.methods.program.context import NARROWEST, Context
+from zerothresh.methods.program.context import NARROWEST, Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -71,6 +72,8 @@ class LineProbe:
         self.random = False
         self.repeats = 1  # calls per value
         self.largest = self.f0 = 0.0  # the largest absolute value so far, and the value at the start
+        self.start_noise = 0.0  # of a value at the start, if it is random
+        self.points = 0  # where the last values were asked for
 
     def values_at(self, *steps: float) -> Generator[Probes, Answers, Array]:
         """Return the values at steps along the direction."""
@@ -78,9 +81,22 @@ class LineProbe:
         values = (yield from self.context.values(points * self.repeats, self.component))[:, 0]
         values = values.reshape(self.repeats, -1)
         self.largest = max(self.largest, float(np.abs(values).max()))
+        self.points = len(steps)
         if self.repeats > 1:
             self.noise = float(np.sqrt(values.var(axis=0, ddof=1).mean()))
         return np.asarray(values.mean(axis=0))
+
+    def others(self, h: float) -> Generator[Probes, Answers, Array]:
+        """Return the values 0, h and 2 h away of a few other components, one row each; those at the start are kept."""
+        context = self.context
+        few = min(context.n, DIAGNOSIS.quick_components) if context.left >= DIAGNOSIS.min_calls else 1
+        others = (self.component + np.arange(1, few)) % context.n
+        points = [self.theta, *(context.inside(self.theta + step * self.u) for step in (h, 2 * h))]
+        rows = (yield from context.values(points, others)).T
+        self.largest = max(self.largest, float(np.abs(rows).max(initial=0.0)))
+        for component, value in zip(others.tolist(), rows[:, 0].tolist(), strict=True):
+            context.remember(component, value)
+        return np.asarray(rows)
 
     def differences(self, h: float) -> Generator[Probes, Answers, Differences]:
         """Ask for the values one and two steps away, to both sides if there is room: there may be a kink."""
@@ -102,18 +118,43 @@ class LineProbe:
         """Whether two values of one point differ by more than rounding, which may depend on the rest of a batch."""
         return abs(one - other) > DIAGNOSIS.batch_rounding * EPS * self.largest
 
-    def treat_as_random(self) -> None:
+    def treat_as_random(self, repeats: int) -> None:
         """From now on every value is the mean of several calls."""
         self.random = True
-        self.repeats = DIAGNOSIS.random_repeats
+        self.repeats = repeats
+
+    def measure_random_noise(self, again: float) -> Asks:
+        """Repeat the value at the start, beside the first value and ``again``, and keep its mean."""
+        context, first = self.context, self.f0
+        more = (yield from context.values([self.theta] * (DIAGNOSIS.start_repeats - 2), self.component))[:, 0]
+        values = np.concatenate([[first, again], more])
+        self.largest = max(self.largest, float(np.abs(values).max()))
+        self.treat_as_random(DIAGNOSIS.random_repeats)
+        self.f0, self.noise = float(values.mean()), float(values.std(ddof=1))
+        self.start_noise = self.noise
+        context.remember(int(self.component[0]), self.f0)
+
+    def noise_at(self, length: float, h: float) -> float:
+        """Return the noise of a value at the natural length, if values up to about h from the start have been seen.
+
+        Noise at the start and that of the last values are pooled, unless it grows with the distance.
+        """
+        if not self.random:
+            return self.noise
+        if self.noise > DIAGNOSIS.noise_growth * self.start_noise:
+            return self.noise * max(length / h, 1.0)
+        at_start, last = DIAGNOSIS.start_repeats - 1, self.points * (self.repeats - 1)
+        squares = at_start * square(self.start_noise) + last * square(self.noise)
+        return math.sqrt(squares / (at_start + last))
 
     def hides(self, h: float) -> Generator[Probes, Answers, bool]:
-        """Whether random noise hides a step of length h; single values are enough to see that."""
-        self.repeats = 1
-        seen = yield from self.differences(h)
-        hidden = float(np.abs(seen.values - self.f0).max()) <= self.noise_floor
-        self.repeats = DIAGNOSIS.random_repeats
-        return hidden
+        """Whether random noise hides the curvature over a step of length 2 h; two single values show that."""
+        repeats, noise, self.repeats = self.repeats, self.noise, 1
+        one, two = (yield from self.values_at(*((h, 2 * h) if self.one_sided else (2 * h, -2 * h)))).tolist()
+        second = abs(two - 2 * one + self.f0) if self.one_sided else abs(one + two - 2 * self.f0)
+        hidden = second <= self.noise_floor
+        self.repeats, self.noise = repeats, noise
+        return bool(hidden)
 
     def measure_noise(self, seen: Differences) -> Generator[Probes, Answers, bool]:
         """Estimate the noise from values at equidistant points close to the start, once a step shows a difference.

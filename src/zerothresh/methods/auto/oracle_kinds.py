@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -12,6 +13,8 @@ from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.oracle import ExactOracle, Oracle
 from zerothresh.methods.auto.settings import DESCENT
 from zerothresh.methods.program.context import Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
 
 
 @dataclass(frozen=True)
@@ -22,14 +25,27 @@ class NoisyOracle(Oracle):
     ----------
     factor: float, difference steps in units of the diagnosed one.
     shortenings: int, how often in a row they were shortened.
+    forward: bool, whether differences are forward, corrected by the diagnosed curvature: they take half the calls, and
+        are good enough until steps lead no further.
     """
 
     factor: float = 1.0
     shortenings: int = 0
+    forward: bool = False
+
+    @property
+    def central(self) -> bool:
+        return not self.forward
+
+    def _one_gradient(
+        self, theta: Array, C: Indices, components: Indices, base: Array
+    ) -> Generator[Probes, Answers, Array]:
+        slopes = yield from super()._one_gradient(theta, C, components, base)
+        return slopes - 0.5 * self.diagnosis.curvature * self.step(theta) if self.forward else slopes
 
     @property
     def reads_remembered(self) -> bool:
-        return self.repeats == 1 and self.factor == 1.0
+        return self.repeats == 1 and self.factor == 1.0 and not self.forward
 
     def step(self, theta: Array) -> float:
         longest = DESCENT.longest_share_of_box * self.diagnosis.room
@@ -43,9 +59,17 @@ class NoisyOracle(Oracle):
 
     def longer(self) -> Self:
         """Return an oracle whose differences stand out of the noise more clearly."""
+        if self.forward:
+            return self.both_sides()
         return replace(self, factor=DESCENT.lengthen * self.factor)
 
+    def both_sides(self) -> Self:
+        """Return an oracle with central differences."""
+        return replace(self, factor=1.0, forward=False)
+
     def finer(self, signal_to_noise: float) -> Oracle | None:
+        if self.forward:
+            return self.both_sides()
         if not (signal_to_noise > DESCENT.strong_signal and self.shortenings < DESCENT.most_shortenings):
             return None
         return replace(self, factor=self.factor / DESCENT.shorten, shortenings=self.shortenings + 1)
@@ -99,7 +123,11 @@ def oracle_for(context: Context, diagnosis: Diagnosis, order: Indices) -> Oracle
     """Return the oracle that fits what the first calls found."""
     if diagnosis.kink or diagnosis.rough:
         return KinkedOracle(context, diagnosis, order, share=first_share(diagnosis))
-    return (NoisyOracle if diagnosis.random else ExactOracle)(context, diagnosis, order)
+    if not diagnosis.random:
+        return ExactOracle(context, diagnosis, order)
+    forward = context.box is None and diagnosis.estimator is None and diagnosis.curvature > 0
+    forward = forward and diagnosis.relative_noise < DESCENT.forward_noise
+    return NoisyOracle(context, diagnosis, order, factor=DESCENT.forward_step if forward else 1.0, forward=forward)
 
 
 def first_share(diagnosis: Diagnosis) -> float:
@@ -110,3 +138,10 @@ def first_share(diagnosis: Diagnosis) -> float:
 def for_kinks(oracle: Oracle) -> KinkedOracle:
     """Return an oracle for a function that turned out to have kinks."""
     return KinkedOracle(oracle.context, oracle.diagnosis, oracle.order, oracle.m, oracle.repeats)
+
+
+def component_order(context: Context) -> Indices:
+    """Return all components in random order, but first those whose gradients at the start are known."""
+    known = np.array(list(context.remembered_gradients()), dtype=np.int64)
+    order = context.rng.subset(context.n, context.n)
+    return np.concatenate([known, order[~np.isin(order, known)]]) if known.size else order

@@ -42,6 +42,7 @@ class Position:
     model: the quasi-Newton model of F.
     g: array of shape (c,), the last gradient on all of C, measured at ``g_theta``; empty if there is none.
     component_gradients: array of shape (m, c), the gradients whose mean is ``g``.
+    hint: the last gradient on all of C and its point, whatever it was measured with: it says what is promising.
     signal_to_noise: float, of the last gradient.
     total_decrease: float, how much F has decreased so far, about.
     recalling: bool, whether gradients at the start that another search has measured are used.
@@ -58,6 +59,7 @@ class Position:
         self.component_gradients: Array = np.empty((0, 0))
         self.signal_to_noise = math.inf
         self.total_decrease = 0.0
+        self.hint: tuple[Array, Array] | None = None
         self.reporting = self.recalling = True
 
     @property
@@ -188,7 +190,7 @@ class Position:
         """Return the gradient on all of C at theta, from the last time if theta has not moved; the model learns it."""
         if self.g.size and self.g_theta is self.theta:
             return self.g
-        if self.oracle.diagnosis.random:
+        if self.oracle.diagnosis.random and self.theta is not self.context.theta0:
             yield from self._update_noise()
         self.component_gradients = yield from self._rows(self.C)
         g = np.asarray(self.component_gradients.mean(axis=0))
@@ -205,6 +207,7 @@ class Position:
         if self.g.size:
             self.model.learn(self.theta - self.g_theta, g - self.g, self.C, self.slope_noise)
         self.g, self.g_theta = g, self.theta
+        self.hint = g, self.theta
         return g
 
     def _start_model(self, g: Array) -> Array:

@@ -25,12 +25,14 @@ class DiagnosisSettings:
     noise_points: int = 7  # equidistant points of ECnoise: six differences, as Moré and Wild recommend
     noise_spacing: float = 1e-3  # of the step that shows a difference: the smooth part cancels over so short a line
     orders_agree: float = 4.0  # successive orders of differences within this factor show noise (Moré and Wild)
-    random_repeats: int = 4  # calls per value if values are random: halves the noise, and measures it
+    start_repeats: int = 6  # values at the start from which random noise is measured, up to a factor of 1.4 mostly
+    random_repeats: int = 2  # calls per value if values are random: they measure the noise elsewhere
+    distant_repeats: int = 4  # the same if noise does not show at the start: then nothing else measures it
     floor: float = 4.0  # standard deviations from which a difference is more than noise
     random_floor: float = 8.0  # the same for random values, whose noise is known less well
     rounding: float = 8.0  # units of rounding that an ordinary sum loses
     batch_rounding: float = 64.0  # the same between two calls whose batches differ
-    noise_growth: float = 5.0  # noise that grows by this factor twice in a row grows with the step
+    noise_growth: float = 5.0  # noise that grows by the square of this factor in two rounds grows with the step
     clear: float = 10.0  # noise floors from which a difference is clear
     most_decimals: int = 8  # decimal digits to which values may have been rounded
     decimal_range: float = 1e12  # a number with more digits before and after the point is not a decimal one
@@ -39,9 +41,10 @@ class DiagnosisSettings:
     # The quick check: four values of a smooth function without noise.
     min_calls: int = 100  # with fewer calls left, only the quick check is made
     quick_step: float = 1e-3  # of the first length: third order terms are below the tolerance, rounding too
+    quick_components: int = 3  # that give the natural length; one alone is too short by a factor of 10 in 1 of 10 draws
     same_curvature: float = 0.03  # second differences to both sides of a smooth function agree up to this share
     least_quick_bend: float = 1e-7  # second over first difference: below it, rounding may have made the curvature
-    most_quick_bend: float = 3e-2  # above it, the step is not short
+    most_quick_bend: float = 3e-2  # above it, noise may look like curvature; to one side the step may be too long
     quick_rounding: float = 300.0  # units of rounding by which a second difference must stand out
     longest_quick_length: float = 1e6  # in steps of the quick check: beyond it the function is linear
 
@@ -471,6 +474,8 @@ class DescentSettings:
     most_shortenings: int = 4  # in a row without progress
     longest_noisy_step: float = 1e3  # in diagnosed steps
     spare_gradients: int = 4  # that must be left before a gradient is measured again with a longer step
+    forward_noise: float = 0.02  # noise over the change at stake up to which forward differences pick the support
+    forward_step: float = 0.4  # of the central step: beside the noise they have the error of the curvature
     more_calls: int = 4  # calls per value are multiplied by this where noise hides further gains: halves the noise
     noise_repeats: int = 4  # calls from which the noise at a point is estimated
     kink_step: float = 1.0  # first step at a kink, as a share of the way from the start
@@ -505,6 +510,8 @@ class DescentSettings:
     newton_ridge: float = 1e-10  # of the mean diagonal: keeps the system solvable without changing its solution
     steps: int = 30  # on a support, with all components
     steps_on_some: int = 8  # with some components
+    promising: float = 2.0  # times k coordinates outside the support, whose slopes are asked for before all others
+    next_cycle: float = 0.1  # fall per call of the second cycle over that of the first: 1 and 0.01 need 20 % more calls
     steps_to_adapt: int = 3  # to components that were added
     armijo: float = 1e-4  # share of the predicted decrease that a step must achieve (Nocedal and Wright, section 3.1)
     backtracks: int = 5  # reductions of a step
@@ -545,6 +552,7 @@ class StochasticSettings:
 
     calls_per_coordinate: int = 40  # a smaller budget does not pay for the stages
     comparison_calls: int = 48  # F is the mean of at least this many calls when points are compared
+    comparison_share: float = 0.05  # of the calls made so far: what a comparison of two supports may cost per point
     first_steps: int = 12  # of a stage
     more_steps: float = 1.2  # factor of the steps after a stage that failed
     batch: int = 4  # components per gradient
@@ -573,7 +581,7 @@ class SurfaceSettings:
 
     largest_radius: float = 4.0  # times the larger of the first radius and the way from the start
     prior_spread: float = 0.5  # the prior curvature may be wrong by half of its mean
-    short_share: float = 0.25  # of the sampled moves is half as long, which shows whether F is quadratic
+    short_share: float = 0.5  # of the sampled moves is half as long, which tells a cubic term from the slope
     near: float = 2.0  # values up to this many radii away are fitted
     least_curvature: float = 0.1  # times the prior's mean curvature: the fitted Hessian is kept positive definite
     longest_step: float = 1.5  # in radii: the minimiser is trusted only about as far as values have been seen
@@ -588,6 +596,34 @@ class SurfaceSettings:
 
 
 SURFACE = SurfaceSettings()
+
+
+@dataclass(frozen=True)
+class SparseSurfaceSettings:
+    """How a quadratic on all coordinates is fitted to noisy values, and which coordinates are moved."""
+
+    first_frames: int = 4  # of all coordinates: eight values per slope
+    growth: float = 0.3  # of the values so far: those of the next round
+    short_share: float = 0.25  # of the sampled moves is half as long: the support needs curvature more than cubic terms
+    deviations: float = 2.0  # standard errors of a slope within which a coordinate still comes into question
+    candidates: float = 2.0  # times k: so many always do, so that a wrong coordinate can be exchanged
+    near: float = (
+        2.5  # values up to this many radii away are fitted: more of them tell the support, and bias rarely matters
+    )
+    most_modelled: int = 30  # coordinates whose second derivatives are fitted one by one
+    most_coordinates: int = 200  # of the regression: its algebra takes about 0.1 s per round
+    cubic_significance: float = (
+        3.0  # standard deviations of chi squared; what is left, a surface on the support corrects
+    )
+    centre_share: float = 0.1  # of a round: values at the point itself, which tell whether it is better
+    least_repeats: int = 8  # of them at least
+    worse: float = 2.0  # standard errors by which a point is worse than the one before
+    dampings: int = 30  # doublings of the damping until a step is short enough
+    first_damping: float = 0.1  # of the mean curvature
+    budget_share: float = 0.25  # of the calls left that the first round may take; gradient steps need fewer
+
+
+SPARSE_SURFACE = SparseSurfaceSettings()
 
 
 @dataclass(frozen=True)

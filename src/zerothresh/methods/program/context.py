@@ -100,7 +100,7 @@ class Context:
         Its remarks begin with ``name``. What it finds reaches the user only if this context moves there.
         """
         branch = Context(self._task, self._run, name)
-        branch.theta, branch.fun, branch.random = self.theta, self.fun, self.random
+        branch.theta, branch.fun, branch.fall, branch.random = self.theta, self.fun, self.fall, self.random
         return branch
 
     def enter(self, H: HardThreshold, used: int) -> None:
@@ -271,18 +271,24 @@ class Context:
     def _confirmed(
         self, theta: Array, chosen: Indices, steps: Array, of: Indices, base: Array, changes: Array
     ) -> Generator[Probes, Answers, Array]:
-        """Ask again for the few changes that are far larger than the usual one, and take the smaller answer."""
-        size = np.abs(changes)
+        """Ask again for changes that are far larger than the usual one, and take the smaller answer.
+
+        The largest comes first. One that comes again belongs to the function, and so do those that are smaller.
+        """
+        size, out = np.abs(changes), changes.copy()
         usual = np.median(size, axis=1, keepdims=True)
         odd = (size > OUTLIER * usual) & (size > VISIBLE * np.abs(base[:, None])) & (usual > 0)
-        if not odd.any() or 4 * odd.sum() > max(odd.size, 8):  # so many are no outliers
+        if 4 * odd.sum() > max(odd.size, 8):  # so many are no outliers
             return changes
-        rows, columns = np.nonzero(odd)
-        points = np.repeat(theta[None], rows.size, axis=0)
-        points[np.arange(rows.size), chosen[columns]] += steps[columns]
-        again = (yield from self.each(points, of[rows])) - base[rows]
-        out = changes.copy()
-        out[rows, columns] = np.where(np.abs(again) < size[rows, columns], again, changes[rows, columns])
+        for row in np.flatnonzero(odd.any(axis=1)).tolist():
+            columns = np.flatnonzero(odd[row])
+            for a in columns[np.argsort(-size[row, columns], kind="stable")].tolist():
+                point = theta.copy()
+                point[chosen[a]] += steps[a]
+                again = float((yield from self.each(point[None], of[row : row + 1]))[0]) - base[row]
+                out[row, a] = again if abs(again) < size[row, a] else changes[row, a]
+                if not OUTLIER * abs(again) < size[row, a]:
+                    break
         return out
 
     def steps_inside(self, theta: Array, chosen: Indices, h: float) -> Array:

@@ -14,16 +14,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array, Indices
+from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.arms.support_search import SupportSearch
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.moves.derivative_free import evolve_on_support
 from zerothresh.methods.auto.moves.exchanges import try_exchanges
-from zerothresh.methods.auto.moves.newton_steps import Cycle, newton_steps
+from zerothresh.methods.auto.moves.newton_steps import Cycle, converging_steps, newton_steps
+from zerothresh.methods.auto.moves.promising_step import promising_step
 from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.auto.moves.support_step import SupportStep
-from zerothresh.methods.auto.oracle_kinds import NoisyOracle, for_kinks, oracle_for
+from zerothresh.methods.auto.oracle_kinds import NoisyOracle, component_order, for_kinks, oracle_for
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings import DESCENT
 from zerothresh.methods.program.context import Asks, Context
@@ -140,11 +141,18 @@ class Descent:
         at = self.at
         moved = at.theta is not self.context.theta0 and at.theta is not self.local_minimum and not at.g.size
         if moved and at.model.scaled and not at.oracle.coarse:
-            yield from newton_steps(at, DESCENT.steps_to_adapt)  # to new components, on the present support first
+            so_far = Cycle(float(at.start_values.mean()), 0, math.inf)
+            yield from newton_steps(
+                at, DESCENT.steps_to_adapt, so_far
+            )  # to new components, on the present support first
         while True:
             if not self._gradient_affordable() and not ignore_budget:
                 return _BUDGET_SPENT
             ignore_budget = False
+            rate = yield from promising_step(at, self.support_step, self.cycle_rate)
+            if rate is not None:
+                self.cycle_rate = rate
+                continue
             g = yield from at.full_gradient()
             if at.theta is not self.local_minimum:
                 F = at.F
@@ -173,7 +181,7 @@ class Descent:
         if stepped:
             settled = np.array_equal(at.theta != 0, support)  # then nothing but convergence is left
             steps = DESCENT.steps if at.complete else DESCENT.steps_on_some
-            yield from newton_steps(at, steps, None if settled else cycle)
+            yield from converging_steps(at, steps, None if settled else cycle)
             self.cycle_rate = cycle.rate(at)
         negligible = at.negligible >= F - at.F
         if negligible and not at.oracle.diagnosis.random:
@@ -239,10 +247,3 @@ class Descent:
         at.go(theta, (yield from at.values_at(theta)))
         at.report()
         self.local_minimum = at.theta
-
-
-def component_order(context: Context) -> Indices:
-    """Return all components in random order, but first those whose gradients at the start are known."""
-    known = np.array(list(context.remembered_gradients()), dtype=np.int64)
-    order = context.rng.subset(context.n, context.n)
-    return np.concatenate([known, order[~np.isin(order, known)]]) if known.size else order

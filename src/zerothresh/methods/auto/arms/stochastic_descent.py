@@ -17,8 +17,9 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.moves.response_surface import ResponseSurface
+from zerothresh.methods.auto.moves.sparse_surface import SparseSurface
 from zerothresh.methods.auto.oracle import slopes_inside
-from zerothresh.methods.auto.settings import DESCENT, STOCHASTIC, TINY
+from zerothresh.methods.auto.settings import DESCENT, SPARSE_SURFACE, STOCHASTIC, TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -67,7 +68,7 @@ class _Stages:
 
     def _mean_gradient(self, theta: Array, components: Indices, mu: float) -> Generator[Probes, Answers, Array]:
         """Estimate the mean gradient of some components by central differences."""
-        mu = min(mu, DESCENT.longest_share_of_box * self.diagnosis.room)
+        mu = min(mu, self._longest)
         slopes = yield from slopes_inside(self.context, theta, self.C, mu, components)
         g = np.zeros(self.context.d)
         g[self.C] = slopes.mean(axis=0)
@@ -83,6 +84,9 @@ class _Stages:
     def search(self) -> Generator[Probes, Answers, str]:
         """Calibrate the lengths, then run stages until many of them fail; returns the reason for stopping."""
         context = self.context
+        regression = SparseSurface(context, min(self.diagnosis.length, self._longest))
+        if self._affordable(regression):
+            return (yield from self._regress(regression))
         if not (yield from self._calibrate()):
             return "No step length lowers F by more than the noise."
         steps, failures = STOCHASTIC.first_steps, 0
@@ -93,7 +97,8 @@ class _Stages:
                 if anew
                 else self._stage(self.theta, self.eta, steps)
             )
-            points = [self.theta, mean, last, (yield from self._minimise_surface(mean))]
+            prior = np.eye(int(np.count_nonzero(mean))) / self.first_eta
+            points = [self.theta, mean, last, (yield from self._minimise_surface(mean, prior, self.mu))]
             doublings = min(failures, STOCHASTIC.most_doublings)
             estimates = yield from self._compare(points, STOCHASTIC.comparison_calls * 2**doublings)
             best = int(np.argmin(estimates))
@@ -108,6 +113,38 @@ class _Stages:
             context.move(self.theta, float(estimates[best]))
         return "No further stage lowers F."
 
+    @property
+    def _longest(self) -> float:
+        """The longest difference step that bounds allow."""
+        return DESCENT.longest_share_of_box * self.diagnosis.room
+
+    def _affordable(self, regression: SparseSurface) -> bool:
+        """Whether the budget pays for a regression on all coordinates; if not, stochastic gradient steps need less."""
+        small = self.C.size <= SPARSE_SURFACE.most_coordinates and self.context.constraint.groups is None
+        return small and regression.round_size * self.context.n <= SPARSE_SURFACE.budget_share * self.context.left
+
+    def _regress(self, regression: SparseSurface) -> Generator[Probes, Answers, str]:
+        """Let a regression on all coordinates choose the support, and response surfaces find the minimum on it."""
+        context = self.context
+        while regression.round_size * context.n <= context.left:
+            theta = yield from regression.search()
+            if not regression.settled:
+                self.theta = theta
+                context.move(theta, regression.F)
+                continue
+            S = np.flatnonzero(theta[self.C])
+            theta = yield from self._minimise_surface(theta, regression.H[np.ix_(S, S)], regression.radius)
+            if not np.array_equal(theta != 0, self.theta != 0):
+                calls = max(STOCHASTIC.comparison_calls, int(STOCHASTIC.comparison_share * context.used))
+                if 2 * max(calls, context.n) > context.left:
+                    break
+                here, there = (yield from self._compare([self.theta, theta], calls)).tolist()
+                if here <= there:
+                    continue
+                context.move(theta, there)
+            self.theta = theta
+        return "The budget is spent."
+
     def _stage(self, theta: Array, eta: float, steps: int) -> Generator[Probes, Answers, tuple[Array, Array]]:
         """Make stochastic gradient steps; return the mean of the second half of the iterates, and the last one."""
         context, mean = self.context, np.zeros(self.context.d)
@@ -119,7 +156,7 @@ class _Stages:
                 mean += (theta - mean) / (t + 1 - (steps + 1) // 2)
         return context.H(mean), theta
 
-    def _minimise_surface(self, theta: Array) -> Generator[Probes, Answers, Array]:
+    def _minimise_surface(self, theta: Array, prior: Array, radius: float) -> Generator[Probes, Answers, Array]:
         """Minimise a response surface on the support; a surface that exists already gets more values."""
         context, S = self.context, np.flatnonzero(theta)
         affordable = context.left >= STOCHASTIC.surface_values * context.n
@@ -129,8 +166,7 @@ class _Stages:
         if support not in self.surfaces:
             repeated = yield from context.values([theta] * STOCHASTIC.noise_repeats)
             noise = float(repeated.mean(axis=1).std(ddof=1))
-            prior = np.eye(S.size) / self.first_eta
-            self.surfaces[support] = ResponseSurface(context, theta, prior, self.mu, max(noise, TINY))
+            self.surfaces[support] = ResponseSurface(context, theta, prior, radius, max(noise, TINY))
         calls = STOCHASTIC.surface_share * context.used
         return (yield from self.surfaces[support].search(calls, context.everything))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.oracle_kinds import NoisyOracle
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings import DESCENT, TINY
 from zerothresh.methods.program.context import Asks
@@ -60,10 +61,14 @@ class Cycle(NamedTuple):
     def is_over(self, at: Position, step_rate: float) -> bool:
         """Whether a step gained less per call than the next cycle will, if rates go on falling as they did.
 
+        After the first cycle nothing has fallen yet, and the usual fall is expected.
+
         Reference: Charnov, *Optimal foraging, the marginal value theorem*, 1976.
         """
         rate = self.rate(at)
-        return step_rate < rate * min(1.0, rate / max(self.last_rate, TINY))
+        first = math.isinf(self.last_rate)
+        falls_to = DESCENT.next_cycle if first else min(1.0, rate / max(self.last_rate, TINY))
+        return step_rate < rate * falls_to
 
 
 def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
@@ -115,6 +120,14 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
             return
         if cycle is not None and cycle.is_over(at, gain / max(context.used - before, 1)):
             return
+
+
+def converging_steps(at: Position, rounds: int, cycle: Cycle | None) -> Asks:
+    """Make quasi-Newton steps, and when forward differences through noise lead no further, more with central ones."""
+    yield from newton_steps(at, rounds, cycle)
+    if isinstance(at.oracle, NoisyOracle) and at.oracle.forward:
+        at.oracle = at.oracle.both_sides()
+        yield from newton_steps(at, rounds, cycle)
 
 
 def refine_trial(at: Position, F_to_beat: float) -> Asks:

@@ -88,46 +88,55 @@ class ResponseSurface:
 
     def fit(self) -> None:
         """Fit value, slope and Hessian at theta to the values nearby, and adapt the radius."""
-        k, centre = self.S.size, self.theta[self.S]
+        k, centre, radius = self.S.size, self.theta[self.S], self.radius
         moves = self.x - centre
-        near = np.linalg.norm(moves, axis=1) <= SURFACE.near * self.radius
-        moves, values = moves[near] / self.radius, self.f[near].mean(axis=1)
-        measured_noise = float(np.sqrt(np.square(np.diff(self.f[near], axis=1)).mean())) / 2
-        self.noise = max(measured_noise, SURFACE.least_noise * float(np.ptp(values)), math.sqrt(TINY))
+        near = np.linalg.norm(moves, axis=1) <= SURFACE.near * radius
+        moves, values = moves[near] / radius, self.f[near].mean(axis=1)
+        variances = np.square(np.diff(self.f[near], axis=1)[:, 0] / 2)  # of the mean of each pair
+        measured_noise = math.sqrt(float(variances.mean()))
+        least_noise = max(SURFACE.least_noise * float(np.ptp(values)), math.sqrt(TINY))
+        self.noise = max(measured_noise, least_noise)
         rows, columns = np.triu_indices(k)
         half_on_diagonal = np.where(rows == columns, 0.5, 1.0)
         X = np.column_stack([np.ones(len(moves)), moves, moves[:, rows] * moves[:, columns] * half_on_diagonal])
-        prior = np.concatenate([np.zeros(k + 1), self.B[rows, columns] * square(self.radius)])
-        prior_spread = SURFACE.prior_spread * float(np.trace(self.B)) / k * square(self.radius)
+        prior = np.concatenate([np.zeros(k + 1), self.B[rows, columns] * square(radius)])
+        prior_spread = SURFACE.prior_spread * float(np.trace(self.B)) / k * square(radius)
         weight = np.concatenate([np.zeros(k + 1), np.full(rows.size, square(self.noise / max(prior_spread, TINY)))])
         A = X.T @ X + np.diag(weight + SURFACE.ridge)
         w = np.linalg.solve(A, X.T @ (values - X @ prior)) + prior
+        w = w - self._cubic_bias(X, moves, values - X @ w, A, np.maximum(variances, square(least_noise)))
         if not np.isfinite(w).all():
             self.g = np.zeros(k)
             return
-        self.F, self.g = float(w[0]), w[1 : k + 1] / self.radius
+        self.F, self.g = float(w[0]), w[1 : k + 1] / radius
         B = np.zeros((k, k))
-        B[rows, columns] = w[k + 1 :] / square(self.radius)
+        B[rows, columns] = w[k + 1 :] / square(radius)
         B[columns, rows] = B[rows, columns]
         eigenvalues, axes = np.linalg.eigh(B)
         self.H = (axes * np.maximum(eigenvalues, SURFACE.least_curvature * float(np.trace(self.B)) / k)) @ axes.T
-        self._adapt_radius(X, moves, values - X @ prior, A)
 
-    def _adapt_radius(self, X: Array, moves: Array, residuals: Array, A: Array) -> None:
-        """Find the longest radius at which no cubic term shows: its effect on the slope is then below the noise."""
-        k = self.S.size
+    def _cubic_bias(self, X: Array, moves: Array, residuals: Array, A: Array, variances: Array) -> Array:
+        """Return what a cubic term adds to the coefficients, as far as it shows; the radius shrinks until it does not.
+
+        Moves have random directions, so that the slopes see nothing of a cubic form but its part x |x|^2. Its estimate
+        is shrunk as by James and Stein, to nothing if it may well be noise.
+        """
+        k, nothing = self.S.size, np.zeros(X.shape[1])
         cubes = moves * np.square(moves).sum(axis=1, keepdims=True)
-        cubes = cubes - X @ np.linalg.solve(A, X.T @ cubes)  # the part that no quadratic explains
-        gram = cubes.T @ cubes
+        as_quadratic = np.linalg.solve(A, X.T @ cubes)
+        cubes = cubes - X @ as_quadratic  # the part that no quadratic explains
+        gram, noise = cubes.T @ cubes, (cubes * variances[:, None]).T @ cubes  # noise may grow with the distance
         if len(residuals) < X.shape[1] + 2 * k or not np.linalg.cond(gram) < SURFACE.worst_condition:
-            return
+            return nothing
         projection = cubes.T @ residuals
         # the statistic is chi squared with k degrees of freedom if F is quadratic
-        statistic = float(projection @ np.linalg.solve(gram, projection)) / square(self.noise)
+        statistic = float(projection @ np.linalg.solve(noise, projection))
         if statistic > k + SURFACE.cubic_significance * math.sqrt(2 * k):
             self.radius /= SURFACE.shrink
         elif statistic < k:
             self.radius = min(SURFACE.grow * self.radius, self.max_radius)
+        shrunk = max(0.0, 1 - k / max(statistic, TINY))
+        return np.asarray(shrunk * as_quadratic @ np.linalg.solve(gram, projection))
 
     def _minimiser(self) -> Array:
         """Return the minimiser of the surface within the distance where it is trusted, and predict F there."""

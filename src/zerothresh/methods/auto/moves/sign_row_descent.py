@@ -106,9 +106,9 @@ class SignRowDescent:
             values[part] = yield from context.each(points, components[part])
         values -= base[components]
         values -= values.mean()  # the curvature changes all rows by about the same
-        estimate, error = large_entries(rows, values / self.h, context.k)
+        changes, error = large_entries(rows, values, context.k)  # of F over a step: the unit of x does not matter
         scale = steps / self.h
-        return estimate * scale / np.maximum(scale * scale, TINY), error
+        return changes / self.h * scale / np.maximum(scale * scale, TINY), error / self.h
 
     def step(self) -> Generator[Probes, Answers, bool]:
         """Estimate the gradient, step along its largest entries, and move if repeated values are lower beyond noise."""

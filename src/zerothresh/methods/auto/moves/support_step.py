@@ -43,6 +43,10 @@ class SupportStep:
         self.pause = 0 if worthwhile else self.pause
         return worthwhile
 
+    def models_scores(self, at: Position) -> bool:
+        """Whether the Gauss-Newton model will be tried, which needs the gradients of all components."""
+        return self.losses == 0 and self._fits(at)
+
     def _fits(self, at: Position) -> bool:
         """Whether there are enough components and calls for a Gauss-Newton model, and F is smooth."""
         m = at.oracle.m
@@ -67,7 +71,7 @@ class SupportStep:
                     return
         if not at.model.scaled:
             yield from measure_curvature(at, g)
-        yield from self._damped(at, g)
+        yield from self.damped(at, g)
 
     def _compete(self, at: Position, g: Array, model: QuasiNewton) -> Asks:
         """Let both models compete, and keep the one whose step lowers F more; returns whether F is lower."""
@@ -91,7 +95,7 @@ class SupportStep:
         yield from extend_step(at, g, trial, values)
         return True
 
-    def _damped(self, at: Position, g: Array) -> Asks:
+    def damped(self, at: Position, g: Array) -> Asks:
         """Minimise the model with more and more damping until F decreases.
 
         Reference: Nielsen, *Damping parameter in Marquardt's method*, 1999.
