@@ -52,11 +52,15 @@ def trial_cost(at: Position) -> int:
 
 
 def _candidates(at: Position, g: Array, count: int) -> list[Array]:
-    """Return what the model prefers: exchanges of one coordinate and its minima from random supports, in turn."""
+    """Return what the model prefers: exchanges of one coordinate and its minima from random supports, in turn.
+
+    A model that has not learnt from the gradients of many components knows too little about other supports.
+    """
     rng, k, c = at.context.rng, min(at.context.k, at.C.size), at.C.size
     include = at.context.constraint.include
     near = at.model.exchanges(at.theta, g, at.C, count, include)
-    starts = [] if at.oracle.coarse or not near else [rng.subset(c, k) for _ in range(SUPPORT_SEARCH.model_starts)]
+    learnt = bool(len(at.secants)) and at.oracle.m >= at.context.k and bool(near)
+    starts = [rng.subset(c, k) for _ in range(SUPPORT_SEARCH.model_starts)] if learnt else []
     far = at.model.other_supports(at.theta, g, at.C, starts, include)[: len(near)]
     mixed = [point for pair in zip(far, near, strict=False) for point in pair]
     return mixed + near[len(far) :]
