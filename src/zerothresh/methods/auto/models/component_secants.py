@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.settings import DESCENT, TINY
+from zerothresh.methods.auto.settings import DESCENT, LARGEST_ROOT, TINY
 
 
 class ComponentSecants:
@@ -47,8 +47,11 @@ class ComponentSecants:
         same = np.array_equal(C, self.coordinates) and before.shape[1] == now.shape[1]
         if not same or not length > 0 or rows * C.size > DESCENT.most_secant_numbers:
             return self
+        changes = (now[:rows] - before[:rows]) / length
+        if not float(np.abs(changes).max(initial=0.0)) < LARGEST_ROOT:  # its squares would overflow
+            return self
         longer = ComponentSecants(self.coordinates)
-        longer._pairs = ((step / length, (now[:rows] - before[:rows]) / length), *self._pairs[: DESCENT.secants - 1])
+        longer._pairs = ((step / length, changes), *self._pairs[: DESCENT.secants - 1])
         return longer
 
     @property
