@@ -246,3 +246,37 @@ def test_a_common_minimum_is_found_whatever_the_offset(offset):
     assert minimum == pytest.approx(offset, abs=1e-9)
     assert error < 1e-9
     assert common_minimum(values + offset, np.ones(4), np.ones(4), 1e-12) is None
+
+
+def kinked(seed, loss, n, d=10):
+    """Components loss(i, score) of a linear model with three non-zeros, and its design and scores."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    z = X[:, :3] @ [1.5, -1.2, 1.0]
+    return X, loss(rng, z)
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_components_that_are_flat_where_the_form_is_tested_do_not_refute_it(seed):
+    """Far from the start most hinges are flat, and their differences are rounding of the l2 term."""
+    n, d = 40, 10
+    X, y = kinked(seed, lambda rng, z: np.where(z > 0, 1.0, -1.0), n)
+
+    def fun(theta, i):
+        return max(0.0, 1 - y[i] * float(X[i] @ theta)) + 0.005 * float(theta @ theta)
+
+    result = zt.minimize(fun, d, 3, n=n, budget=3000, seed=seed)
+    assert not any("not functions of one score" in remark for _, remark in result.remarks)
+
+
+@pytest.mark.parametrize("seed", [2, 10, 20, 26])
+def test_no_point_is_published_because_straight_components_rise_as_predicted(seed):
+    """Absolute errors are straight around the start: the quadratic model has no minimum, and its step is huge."""
+    n, d, seen = 60, 10, []
+    X, y = kinked(seed, lambda rng, z: z + rng.laplace(0, 0.3, n), n)
+
+    def note(progress):
+        seen.append(float(np.abs(X @ progress.x - y).mean()))
+
+    zt.minimize(lambda theta, i: abs(float(X[i] @ theta) - y[i]), d, 3, n=n, budget=2500, seed=seed, callback=note)
+    assert max(seen) <= float(np.abs(y).mean())

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.models.component_secants import ComponentSecants
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.models.significance import significantly_lower
-from zerothresh.methods.auto.oracle import Oracle
+from zerothresh.methods.auto.oracle import ExactOracle, Oracle
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle
 from zerothresh.methods.auto.settings import DESCENT, TINY
 from zerothresh.methods.program.context import Asks
@@ -28,6 +29,7 @@ class RememberedPoint(NamedTuple):
     g_theta: Array
     component_gradients: Array
     total_decrease: float
+    secants: ComponentSecants
 
 
 class Position:
@@ -40,6 +42,7 @@ class Position:
     theta: array of shape (d,), the point.
     values, start_values: arrays of shape (m,), f_i at theta and at the start, of the components in use.
     model: the quasi-Newton model of F.
+    secants: changes of the components' gradients on all of C between full gradients.
     g: array of shape (c,), the last gradient on all of C, measured at ``g_theta``; empty if there is none.
     component_gradients: array of shape (m, c), the gradients whose mean is ``g``.
     hint: the last gradient on all of C and its point, whatever it was measured with: it says what is promising.
@@ -55,6 +58,7 @@ class Position:
         self.theta = self.g_theta = self.context.theta
         self.values = self.start_values = np.empty(0)
         self.model = QuasiNewton(self.C[:0])
+        self.secants = ComponentSecants(self.C)
         self.g: Array = np.empty(0)
         self.component_gradients: Array = np.empty((0, 0))
         self.signal_to_noise = math.inf
@@ -105,13 +109,12 @@ class Position:
 
     def standing(self) -> RememberedPoint:
         """Return what is known about the point, for `return_to`."""
-        return RememberedPoint(
-            self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease
-        )
+        return RememberedPoint(**{name: getattr(self, name) for name in RememberedPoint._fields})
 
     def return_to(self, place: RememberedPoint) -> None:
         """Go back to a point with all that was known about it."""
-        self.theta, self.values, self.g, self.g_theta, self.component_gradients, self.total_decrease = place
+        for name, value in place._asdict().items():
+            setattr(self, name, value)
 
     def accept(self, theta: Array, values: Array) -> None:
         """Move to theta; it becomes the iterate of the run if all components are in use and F is better."""
@@ -192,7 +195,10 @@ class Position:
             return self.g
         if self.oracle.diagnosis.random and self.theta is not self.context.theta0:
             yield from self._update_noise()
+        before = self.component_gradients
         self.component_gradients = yield from self._rows(self.C)
+        if isinstance(self.oracle, ExactOracle):
+            self.secants = self.secants.after(self.C, self.theta - self.g_theta, before, self.component_gradients)
         g = np.asarray(self.component_gradients.mean(axis=0))
         while isinstance(self.oracle, NoisyOracle):  # lengthen the difference step while the gradient is mostly noise
             self.signal_to_noise = float(np.linalg.norm(g)) / max(self.slope_noise * math.sqrt(self.C.size), TINY)
@@ -220,6 +226,7 @@ class Position:
             self.context.remark(f"Of {self.C.size} coordinates, the {keep.size} with the steepest slopes are searched.")
             self.C, self.component_gradients, g = self.C[keep], self.component_gradients[:, keep], g[keep]
         self.model = self.model.onto(self.C)
+        self.secants = ComponentSecants(self.C)
         return g
 
     @property

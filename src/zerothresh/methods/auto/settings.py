@@ -502,6 +502,11 @@ class DescentSettings:
     least_alignment: float = 0.3  # cosine of a move and its gradient: bounds may have bent the move
     clear_bend: float = 4.0  # standard deviations of a value above which a second difference is a curvature
     gauss_newton_ridge: float = 1e-3  # of its mean curvature: components may have further scores
+    secants: int = 8  # changes of the components' gradients that are kept: components rarely have more scores
+    secant_miss: float = 0.4  # of a change of the gradient by which Gauss-Newton alone must miss a single one
+    most_secant_numbers: int = 1_000_000  # in one of them: 8 MB
+    secant_independence: float = 0.1  # of a step's length that later steps do not tell: else its errors are amplified
+    secant_share: float = 1e-2  # of the largest curvature of a component along the steps: less is not told from 0
 
     # Quasi-Newton steps on a support.
     most_modelled: int = 500  # coordinates of a dense model: its algebra takes about 0.1 s per step

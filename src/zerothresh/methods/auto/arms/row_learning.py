@@ -234,6 +234,8 @@ class RowLearner:
         z = np.einsum("rc,rc->r", (ahead - back)[:, data.C], np.tile(data.V[chosen], (2, 1)))
         z_random, z_row = z[:count], z[count:]
         predicted = change[count:] * z_random / np.where(z_row != 0, z_row, np.inf)
-        floor = ROWS.slope_deviations * self.diagnosis.noise
-        error = np.abs(change[:count] - predicted) / (np.abs(change[:count]) + np.abs(predicted) + floor)
-        return float(np.median(error))
+        rounding = DIAGNOSIS.rounding * EPS * float(np.abs(f).max())  # values here may be larger than at the start
+        floor = ROWS.slope_deviations * max(self.diagnosis.noise, rounding)
+        size = np.abs(change[:count]) + np.abs(predicted)
+        error = np.abs(change[:count] - predicted) / (size + floor)
+        return float(np.median(error[size > floor])) if (size > floor).any() else 0.0  # a flat component tells nothing

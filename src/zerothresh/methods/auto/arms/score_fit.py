@@ -155,7 +155,8 @@ class ScoreFit:
         if not self.quadratic or not final:
             self.confirmed = self.quadratic
             return
-        ahead, start = context.theta is context.theta0, float(self.data.f0.mean())
+        start, fell = float(self.data.f0.mean()), float(np.mean(self.values - self.data.f0[: self.values.size])) < 0
+        ahead = context.theta is context.theta0 and fell  # what rises along straight pieces agrees for no good reason
         if ahead:
             context.move(trial, fall=fall)
         yield from self.complete_values(m)

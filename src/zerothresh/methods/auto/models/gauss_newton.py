@@ -1,21 +1,28 @@
-"""A Gauss-Newton model of F: the curvature of each component along its own gradient."""
+"""A Gauss-Newton model of F: the curvature of each component along its own gradient, and along the steps so far."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.models.component_secants import ComponentSecants
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.settings import DESCENT, TINY
 
 
 def gauss_newton(
-    coordinates: Indices, C: Indices, G: Array, moves: Array, changes: Array, noise: float
+    coordinates: Indices,
+    C: Indices,
+    G: Array,
+    moves: Array,
+    changes: Array,
+    noise: float,
+    secants: ComponentSecants,
 ) -> QuasiNewton | None:
     """Return the model with Hessian mean_i kappa_i g_i g_i', from one more value of each component.
 
     f_i(theta + s) is about f_i + g_i.s + kappa_i (g_i.s)^2 / 2. This is exact if f_i is a quadratic function of one
-    score, and good if a component has few scores, as the squared residual of a model has.
+    score. If a component has several, the changes of its gradient over the steps so far tell about the others.
 
     Arguments
     ---------
@@ -25,6 +32,7 @@ def gauss_newton(
     moves: array of shape (m, c), a move s along each gradient, which bounds may have bent.
     changes: array of shape (m,), the changes of the components over these moves.
     noise: float, the standard deviation of a value.
+    secants: the changes of the components' gradients so far.
 
     Returns
     -------
@@ -36,7 +44,11 @@ def gauss_newton(
     clear = bend > DESCENT.clear_bend * noise
     kappa = np.where(aligned & clear, 2 * bend / np.maximum(linear * linear, TINY), 0.0)
     kappa = np.where(np.isfinite(kappa), kappa, 0.0)
-    A = (G * kappa[:, None]).T @ G / len(G)
+    lengths, places = np.linalg.norm(G, axis=1), np.searchsorted(secants.coordinates, C)
+    directions = np.zeros((len(G), secants.coordinates.size))
+    directions[:, places] = G / np.maximum(lengths, TINY)[:, None]
+    curvatures = kappa * np.square(lengths)
+    A = secants.believed(directions, curvatures).hessian(directions, curvatures)[np.ix_(places, places)]
     mean_curvature = float(np.trace(A)) / C.size
     if not mean_curvature > 0:
         return None

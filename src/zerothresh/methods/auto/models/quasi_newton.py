@@ -144,6 +144,18 @@ class QuasiNewton:
                 points.append(self.minimiser_on(theta, g, C, T))
         return points
 
+    def other_supports(self, theta: Array, g: Array, C: Indices, starts: list[Indices], forced: Indices) -> list[Array]:
+        """Return the minimisers of the model that exchanges reach from each of the starts, the lowest first."""
+        A = self.block(C)
+        b = A @ theta[C] - g
+        fixed, found = np.flatnonzero(np.isin(C, forced)), dict[bytes, tuple[float, Array]]()
+        for start in starts:
+            y = splicing.best_subset(A, b, start.size, starts=[start], forced=fixed, only_given_starts=True)
+            point = np.zeros(theta.size)
+            point[C] = y
+            found[np.flatnonzero(y).tobytes()] = (0.5 * float(y @ A @ y) - float(b @ y), point)
+        return [point for _, point in sorted(found.values(), key=lambda pair: pair[0])]
+
     def minimiser_on(self, theta: Array, g: Array, C: Indices, T: Indices) -> Array:
         """Return the model's minimiser on the support C[T], given its gradient g on C at theta."""
         A = self.block(C)

@@ -9,7 +9,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.moves.newton_steps import refine_trial
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import DESCENT
+from zerothresh.methods.auto.settings import DESCENT, SUPPORT_SEARCH
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -51,6 +51,21 @@ def trial_cost(at: Position) -> int:
     return at.oracle.value_cost * values
 
 
+def _candidates(at: Position, g: Array, count: int) -> list[Array]:
+    """Return what the model prefers: exchanges of one coordinate and its minima from random supports, in turn.
+
+    A model that has not learnt from the gradients of many components knows too little about other supports.
+    """
+    rng, k, c = at.context.rng, min(at.context.k, at.C.size), at.C.size
+    include = at.context.constraint.include
+    near = at.model.exchanges(at.theta, g, at.C, count, include)
+    learnt = bool(len(at.secants)) and at.oracle.m >= at.context.k and bool(near)
+    starts = [rng.subset(c, k) for _ in range(SUPPORT_SEARCH.model_starts)] if learnt else []
+    far = at.model.other_supports(at.theta, g, at.C, starts, include)[: len(near)]
+    mixed = [point for pair in zip(far, near, strict=False) for point in pair]
+    return mixed + near[len(far) :]
+
+
 def try_exchanges(at: Position, g: Array, count: int, tried: set[bytes]) -> Generator[Probes, Answers, bool]:
     """Try the exchanges that the model prefers; the position moves to the first one that lowers F.
 
@@ -69,7 +84,7 @@ def try_exchanges(at: Position, g: Array, count: int, tried: set[bytes]) -> Gene
         return False
     remaining = count * (DESCENT.coarse_exchanges if at.oracle.coarse else 1)
     candidates = DESCENT.exchange_candidates * remaining
-    for point in at.model.exchanges(at.theta, g, at.C, candidates, at.context.constraint.include):
+    for point in _candidates(at, g, candidates):
         support = np.flatnonzero(point).tobytes()
         if support in tried or remaining == 0:
             continue

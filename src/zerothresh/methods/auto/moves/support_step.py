@@ -131,7 +131,7 @@ def _measured_gauss_newton(at: Position) -> Asks:
     points = context.inside(at.theta + move)
     values = yield from context.each(points, at.oracle.components)
     moves = (points - at.theta)[:, C]
-    return gauss_newton(at.model.coordinates, C, G, moves, values - at.values, at.oracle.diagnosis.noise)
+    return gauss_newton(at.model.coordinates, C, G, moves, values - at.values, at.oracle.diagnosis.noise, at.secants)
 
 
 def model_minimiser(at: Position, model: QuasiNewton, g: Array, damping: float) -> Array | None:
