@@ -216,7 +216,7 @@ def test_exchange_changes_are_exact_if_all_components_are_known():
     theta[S] = -np.linalg.solve(A[np.ix_(S, S)], g[S])
     here = slope + V @ theta
     rest = np.array([0, 2, 3, 5, 7])
-    changes = exchange_changes(data, V[:, rest], rest, here, np.ones(n), theta, n, 3, np.empty(0, np.int64))
+    changes = exchange_changes(data, V[:, rest], rest, here, slope, np.ones(n), theta, n, 3, np.empty(0, np.int64))
 
     def value(T):
         return -0.5 * g[T] @ np.linalg.solve(A[np.ix_(T, T)], g[T])

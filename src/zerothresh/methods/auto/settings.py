@@ -371,6 +371,11 @@ class IndexSettings:
     slowest_growth: float = 0.05  # with many coordinates, a row is dear and each fit adds this share of components
     held_out: float = 0.5  # times the fitted components that judge the fit
     least_held_out: int = 12  # components that judge a fit at least: a standard error needs about ten
+    least_centred: int = 12  # rows whose mean and spread tell whether they are centred, at least
+    one_sign: float = 4.0  # mean square over variance of residuals: 1.75 for absolute values of normal ones
+    centred_deviations: float = 2.0  # of the mean square of mean rows that chance may add
+    hopeless: float = 1.0  # standard errors by which a solution is higher than the incumbent if it is not asked further
+    publication_share: float = 1 / 3  # of the calls so far: what F at the solution for a sample may cost
     generalised: float = 1e-6  # held-out values that spread this much less than at the start: nothing is left to fit
     refit_gain: float = 1e-3  # of the total fall: a fit to more components that gains less changes nothing
     kept_per_nonzero: int = 4  # coordinates that stay, per non-zero: the best support is rarely beyond their ranks
