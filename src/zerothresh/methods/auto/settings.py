@@ -385,6 +385,7 @@ class IndexSettings:
     least_held_out: int = 12  # components that judge a fit at least: a standard error needs about ten
     least_centred: int = 12  # rows whose mean and spread tell whether they are centred, at least
     one_sign: float = 4.0  # mean square over variance of residuals: 1.75 for absolute values of normal ones
+    explained_by_chance: float = 1.5  # times what chance explains of the residuals' variance, so that it is no chance
     centred_deviations: float = 2.0  # of the mean square of mean rows that chance may add
     hopeless: float = 1.0  # standard errors by which a solution is higher than the incumbent if it is not asked further
     publication_share: float = 1 / 3  # of the calls so far: what F at the solution for a sample may cost
@@ -781,7 +782,7 @@ class RaceSettings:
     trial_share: float = 1 / 8  # a trial may cost this share of the calls used before, while another arm makes progress
     expensive_part: float = 1 / 2  # of the budget: arms that forecast more than this are tried last
     doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
-    value_share: float = 8.0  # F at the start and at the result is paid for if the budget is so many times its price
+    value_share: float = 5.0  # budget over n from which F at the start and the result is paid for: at most 40 % of it
     noise_factor: float = 2.0  # standard deviations of F by which a point must be lower to count as a gain
     negligible: float = 1e-3  # share of the whole fall below which a gain does not renew the user's patience
 

@@ -109,7 +109,9 @@ class ScoreFit:
     def quadratic_minimiser(self, k: int) -> Array:
         """Return the feasible minimiser of F if all l_i are quadratic, as far as the rows tell."""
         context, data = self.context, self.data
-        theta, self.sign = quadratic_minimiser(data, context.constraint, self.natural, k, self.theta, context.n)
+        theta, self.sign = quadratic_minimiser(
+            data, context.constraint, self.natural, k, self.theta, context.n, confirmed=self.confirmed
+        )
         return context.H(theta)
 
     def prediction_noise(self, theta: Array) -> Array:

@@ -28,7 +28,7 @@ class QuadraticMinimiser(NamedTuple):
 
 
 def quadratic_minimiser(
-    data: IndexRows, constraint: Constraint, natural: float, k: int, theta: Array, n: int
+    data: IndexRows, constraint: Constraint, natural: float, k: int, theta: Array, n: int, *, confirmed: bool
 ) -> QuadraticMinimiser:
     """Return the minimiser of F if all l_i are quadratic: that of a sample, or a better estimate if rows are centred.
 
@@ -40,6 +40,7 @@ def quadratic_minimiser(
     k: int, the largest number of non-zeros.
     theta: array of shape (d,), a point from whose support the search begins.
     n: int, the number of all components.
+    confirmed: bool, whether the components are known to be quadratic.
     """
     start = data.theta0
 
@@ -47,13 +48,15 @@ def quadratic_minimiser(
         g, A = data.derivatives(slope, data.kappa, start, natural, quadratic=True)
         return sparse_minimiser(data, constraint, A, A @ start[data.C] - g, k, theta)
 
-    if INDEX.least_centred <= len(data) < n and (data.kappa > 0).all():
+    if confirmed and INDEX.least_centred <= len(data) < n and (data.kappa > 0).all():
         sign = np.ones(len(data))
         for _ in range(2):  # the signs of components stationary at the start show at the first minimiser
             trial = minimise(centred_slopes(data.slope, data.kappa, sign))
             residuals = (data.slope + data.kappa * data.scores(trial)) / np.sqrt(data.kappa)
             sign = np.where(residuals < 0, -1.0, 1.0)
-        if have_one_sign(residuals) and rows_are_centred(data, sign, n):
+        before = np.abs(data.slope) / np.sqrt(data.kappa)
+        explained = explains(before, np.abs(residuals), k, data.C.size)
+        if explained and have_one_sign(residuals) and rows_are_centred(data, sign, n):
             return QuadraticMinimiser(trial, sign)
     return QuadraticMinimiser(minimise(data.slope))
 
@@ -71,6 +74,16 @@ def centred_slopes(slope: Array, kappa: Array, sign: Array) -> Array:
     """
     root = np.sqrt(kappa) * sign
     return np.asarray(slope - float((slope / root).mean()) * root)
+
+
+def explains(before: Array, after: Array, k: int, d: int) -> bool:
+    """Whether the best k of d coordinates explain more of the variance of residuals than they do by chance.
+
+    Each of them explains as much as about 1 + log(d / k) random ones do (Foster and George, *The risk inflation
+    criterion*, Ann. Statist. 1994). If nothing explains why residuals differ, their mean must not be left out.
+    """
+    chance = k * (1 + math.log(d / k)) / before.size
+    return float(after.var()) < (1 - INDEX.explained_by_chance * chance) * float(before.var())
 
 
 def have_one_sign(residuals: Array) -> bool:
