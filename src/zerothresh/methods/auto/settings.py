@@ -269,10 +269,13 @@ class DistilledStepSettings:
     """A step from few calls on many components. In brackets: runs better than the start at 1.1 n and 2 n calls."""
 
     race_share: float = 0.8  # of the calls, for the race; the last coordinates get the rest: 0.7 and 0.9 are alike
-    kept: float = 0.5  # of the coordinates after each stage (0.4 and 0.6 are alike)
-    curvatures: int = 4  # components that show the curvature along the step: a mean of squares is soon clear
-    least_part: float = 0.01  # of the way to the minimum if components hardly agree (0.05: 87 %, 95 %; 1: 50 %)
-    deviations: float = 1.5  # standard errors by which the agreement is reduced (0: 76 %, 91 %; 1: 87 %, 95 %)
+    kept: float = 0.5  # of the coordinates after each stage: 0.4 and 0.6 are within chance
+    longest_stage: float = 0.4  # of the calls that the first stage may take, with one component along all coordinates
+    fewest: int = 8  # components from which a step is made: whether fewer agree is not known
+    curvatures: int = 4  # components that show the curvature along the step, at least
+    curvature_share: float = 0.03  # of the calls, for the curvature: a step that is too long harms
+    least_part: float = 0.1  # of the step that the components asked would imply if the others had no slope
+    deviations: float = 1.5  # standard errors by which the agreement is reduced (0: 76 %, 91 %)
 
 
 DISTILLED_STEP = DistilledStepSettings()

@@ -159,7 +159,7 @@ class _Pursuit:
 
     def _scarce(self) -> bool:
         """Whether the calls do not pay for a race of coordinates whose finalists are asked on all components."""
-        return RACE.final_share * RACE.share * self.context.left < self._finalists() * self.context.n
+        return self.context.left < RACE.least * self.context.n
 
     def _finalists(self) -> int:
         return max(1, round(RACE.finalists * self.context.k))
@@ -175,7 +175,7 @@ class _Pursuit:
         if not sample.whole:
             sample.size = min(sample.size, int(SETTINGS.first_share * context.left))
             probe = sample.size * (1 + SETTINGS.first_groups) > SETTINGS.probe_share * context.left
-            if sample.size < 2 or (probe and self._scarce() and affords_all(context)):
+            if sample.size < 2 or (probe and self._scarce() and affords_all(context, context.left)):
                 return False
             yield from self._evaluate()
             bisection = BestFirstBisection(sample, self.diagnosis, self.at, self.free)

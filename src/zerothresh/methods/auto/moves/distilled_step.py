@@ -3,8 +3,11 @@
 Where components differ much, no calls that a small budget has prove by Student's test that a point is better. But a
 short step along a direction lowers F as soon as the direction has the right sign. So calls are spent where they say
 most about it: every component that is asked halves the coordinates that are left (distilled sensing), and the last few
-are asked on as many components as the calls allow. The step is as long as the components agree on the direction when
-each is compared with the mean of the others; if they hardly do, it is a small part of the step to the minimum.
+are asked on as many components as the calls allow. If there are more coordinates than calls, a few are drawn by chance,
+so few that all components can be asked: a race that leaves out most coordinates would hardly find one of the best.
+
+The step is as long as the components agree on the direction, when each is compared with the mean of the others. If they
+hardly do, the m components that were asked are still a part m / n of F, and a small part of that is safe.
 
 Reference: Haupt, Castro and Nowak, *Distilled sensing*, IEEE Trans. Inf. Theory 2011.
 """
@@ -40,22 +43,23 @@ def distilled_step(
     """
     here = context.theta
     slopes = _Slopes(context, diagnosis, order)
-    C = yield from slopes.race(calls - SETTINGS.curvatures)
+    few = max(SETTINGS.curvatures, int(SETTINGS.curvature_share * calls))
+    C = yield from slopes.race(calls - few)
     G = slopes.G
-    if len(G) <= 1 or not G.any():
+    if len(G) < max(2, min(SETTINGS.fewest, context.n)) or not G.any():
         return False
     mean = G.mean(axis=0)
     direction = np.zeros(context.d)
     direction[C] = -mean
     unit = diagnosis.gradient_length(context.d) / max(float(np.linalg.norm(mean)), TINY)
-    few = min(SETTINGS.curvatures, len(G))
+    few = min(few, len(G))
     trial = context.inside(here + unit * direction)
     changes = (yield from context.values([trial], order[:few]))[0] - slopes.values[:few]
     bend = float((changes - G[:few] @ (trial - here)[C]).mean())
     square = float(mean @ mean)
     longest = 0.5 * unit * unit * square / bend if bend > 0 else unit  # the way to the minimum of the parabola
     agreement = _agreement(G, context.n) / square
-    length = min(max(agreement, SETTINGS.least_part), 1.0) * longest
+    length = min(max(agreement, SETTINGS.least_part * len(G) / context.n), 1.0) * longest
     theta = context.H(context.inside(here + length * direction))
     if np.array_equal(theta, here):
         return False
@@ -64,25 +68,23 @@ def distilled_step(
 
 
 def _agreement(G: Array, n: int) -> float:
-    """Return a lower limit of the squared gradient of F, by how far each component agrees with the mean of the others.
+    """Return a lower limit of the squared gradient of F, from the slopes of some of its n components.
 
-    >>> round(_agreement(np.array([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]]), 3), 3)  # nothing is left to chance
-    0.997
+    The squared mean of a sample is too large by the variance of that mean, which vanishes if all components are there
+    (Cochran, *Sampling techniques*, section 2.6).
+
+    >>> _agreement(np.array([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]]), 3)
+    1.0
     """
-    m = len(G)
-    products = (m * G @ G.mean(axis=0) - np.square(G).sum(axis=1)) / (m - 1)
-    error = 2 * float(products.std(ddof=1)) * math.sqrt(1 / m - 1 / n)
-    return float(products.mean()) - SETTINGS.deviations * error
+    m, mean, part = len(G), G.mean(axis=0), 1 / len(G) - 1 / n
+    square = float(mean @ mean) - float(G.var(axis=0, ddof=1).sum()) * part
+    products = (m * G @ mean - np.square(G).sum(axis=1)) / (m - 1)  # of each component with the mean of the others
+    return square - SETTINGS.deviations * 2 * float(products.std(ddof=1)) * math.sqrt(part)
 
 
-def first_stage(calls: float) -> int:
-    """Return how many slopes the first stage of a race may take; all stages together then take their share."""
-    return int(SETTINGS.race_share * calls * (1 - SETTINGS.kept))
-
-
-def affords_all(context: Context) -> bool:
-    """Whether the calls left pay for a race that begins with all coordinates."""
-    return first_stage(context.left) > context.free().size
+def affords_all(context: Context, calls: float) -> bool:
+    """Whether the calls pay for a race that begins with all coordinates."""
+    return context.free().size < SETTINGS.longest_stage * calls
 
 
 class _Slopes:
@@ -105,13 +107,15 @@ class _Slopes:
         support = np.intersect1d(np.union1d(np.flatnonzero(context.theta), context.constraint.include), context.free())
         others = np.setdiff1d(context.free(), support)
         slots = min(max(context.k - support.size, 0), others.size)
-        room = max(first_stage(calls) - support.size - 1, slots)
         if slots == 0:
             others = others[:0]
-        elif others.size > room:  # not even one component can be asked along all
-            others = np.sort(others[context.rng.subset(others.size, room)])
+        elif not affords_all(context, calls):  # they cannot be told apart
+            slots = min(
+                slots, max(1, int(calls / context.n) - support.size - 1)
+            )  # so few that all components are asked
+            others = np.sort(others[context.rng.subset(others.size, slots)])
         C, finalists = np.concatenate([support, others]), support.size + slots
-        stage = max(1, first_stage(calls) // (C.size + 1))
+        stage = max(1, int(SETTINGS.race_share * calls * (1 - SETTINGS.kept) / (C.size + 1)))
         self.G = np.empty((0, C.size))
         while C.size > finalists:
             if not (yield from self._ask(C, stage, end)):
