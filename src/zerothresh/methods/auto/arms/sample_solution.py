@@ -35,14 +35,15 @@ class SampleSolution:
     def __init__(self, fit: ScoreFit) -> None:
         self.fit, self.context = fit, fit.context
         self.generalised = False
-        self._known = np.empty(0)  # f_i at the incumbent, in the order of learning, if all are known
+        self._best = fit.context.theta0  # the best point whose F is known
+        self._at_best = np.empty(0)  # f_i there in the order of learning, unless it is the start
         self._asked = 0  # calls of the run when F at a solution was last asked for
 
     def judge(self, m: int) -> Generator[Probes, Answers, bool]:
         """Compare the solution for the first m components with the incumbent; False if the budget does not allow it.
 
         The iterate of the run moves to the solution if that is lower on held-out components than the start, beyond
-        chance, and lower than where the iterate is.
+        chance, and lower than where the iterate is; or if F is known there, and is lower.
         """
         context, fit, n = self.context, self.fit, self.context.n
         count = min(n - m, max(INDEX.least_held_out, math.ceil(INDEX.held_out * m)))
@@ -53,12 +54,16 @@ class SampleSolution:
         start_values = yield from context.starts(held_out)
         if not points:
             return True
-        incumbent = yield from self._at_incumbent(m, m + count)
-        values = yield from context.values(points, held_out)
+        known = context.theta is self._best
+        rivals = [] if known else [context.theta]
+        values = yield from context.values(points + rivals, held_out)
+        incumbent = (yield from self._reference(m, m + count)) if known else values[-1]
+        values = values[: len(points)]
         best = int(np.argmin(values.mean(axis=1)))
         if points[best] is not fit.theta:
             fit.theta, fit.values = points[best], np.empty(0)
-        if values[best].mean() <= incumbent.mean() and significantly_lower(values[best], start_values, n):
+        lower = values[best].mean() <= incumbent.mean() and significantly_lower(values[best], start_values, n)
+        if lower and self._best is context.theta0:  # later on, the iterate moves to points whose F is known
             context.move(fit.theta, fall=float(np.mean(start_values - values[best])))
         self.generalised = bool(np.std(values[best]) < INDEX.generalised * np.std(start_values))
         seen = values[best]
@@ -78,20 +83,17 @@ class SampleSolution:
             return [fit.theta]
         return [fit.theta, fit.quadratic_minimiser(denser)]
 
-    def _at_incumbent(self, first: int, last: int) -> Generator[Probes, Answers, Array]:
-        """Return f_i at the incumbent for some components in the order of learning."""
-        context, chosen = self.context, self.fit.order[first:last]
-        if context.theta is context.theta0:
-            return (yield from context.starts(chosen))
-        if self._known.size:
-            return self._known[first:last]
-        return np.asarray((yield from context.values([context.theta], chosen))[0])
+    def _reference(self, first: int, last: int) -> Generator[Probes, Answers, Array]:
+        """Return f_i at the best point whose F is known, for some components in the order of learning."""
+        if self._best is self.context.theta0:
+            return (yield from self.context.starts(self.fit.order[first:last]))
+        return self._at_best[first:last]
 
     def _worth_knowing(self) -> bool:
         """Whether F at the solution costs a small part of the calls so far, and at most those since the last time."""
         context, n = self.context, self.context.n
         cheap = n <= INDEX.publication_share * context.used and n <= context.used - self._asked
-        return cheap and context.left > 2 * n  # the incumbent may have to be asked as well
+        return cheap and context.left > 2 * n  # the start may have to be asked as well
 
     def _know(self, m: int, held_out: Array) -> Generator[Probes, Answers, Array]:
         """Ask for the other components as long as the solution is lower; at the end F is known, and the iterate moves.
@@ -99,19 +101,20 @@ class SampleSolution:
         Returns the values at the solution of the components from the m-th on that are known.
         """
         context, fit, n = self.context, self.fit, self.context.n
-        theta, seen = fit.theta, held_out
+        theta, seen, self._asked = fit.theta, held_out, context.used
         while m + seen.size < n:
             more = slice(m + seen.size, min(n, m + 2 * seen.size))
             seen = np.concatenate([seen, (yield from context.values([theta], fit.order[more]))[0]])
-            incumbent = yield from self._at_incumbent(m, m + seen.size)
-            if _hopeless(seen, incumbent):
+            if _hopeless(seen, (yield from self._reference(m, m + seen.size))):
                 return seen
         fitted = fit.values if fit.values.size == m else (yield from context.values([theta], fit.order[:m]))[0]
-        self._asked = context.used
-        values, incumbent = np.concatenate([fitted, seen]), (yield from self._at_incumbent(0, n))
-        if values.mean() < incumbent.mean():
-            self._known = values
+        values = np.concatenate([fitted, seen])
+        reference = float((yield from self._reference(0, n)).mean())
+        if values.mean() < reference:
+            self._best, self._at_best = theta, values
             context.move(theta, float(values.mean()))
+        elif context.theta is theta:
+            context.move(self._best, reference)
         return seen
 
 
