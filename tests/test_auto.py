@@ -207,6 +207,14 @@ def forewarned(method, *, supports, calls):
     return contextlib.nullcontext()
 
 
+def kept_for_value(method, n, budget):
+    """The calls that a run keeps for F at the result: `auto` keeps none if that is too large a part of the budget."""
+    return 0 if method == zt.methods.Auto() and budget < 5 * n else n
+
+
+UNPROVEN = 1.01  # F at the result over F at the start, at most, if there are too few calls to compare the two exactly
+
+
 @programs
 @pytest.mark.parametrize("n", [1, 3, 10])
 @pytest.mark.parametrize("budget", [5, 10, 20, 50, 51, 100, 333])
@@ -215,18 +223,20 @@ def test_a_tiny_budget_is_never_exceeded_and_the_result_is_never_worse(method, n
     for seed in range(3):
         asked = []
         fun = recorded(lambda x, i: problem.values(x[None], np.array([i]))[0], asked)
-        if budget < n + 4:
-            with pytest.raises(ValueError, match=f"take a budget of at least {n + 4}"):
+        kept = kept_for_value(method, n, budget)
+        if budget < kept + 4:
+            with pytest.raises(ValueError, match=f"take a budget of at least {kept + 4}"):
                 zt.minimize(fun, 30, 3, n=n, budget=budget, method=method, seed=seed)
             assert not asked
             continue
-        with forewarned(method, supports=math.comb(30, 3), calls=budget - n):
+        with forewarned(method, supports=math.comb(30, 3), calls=budget - kept):
             result = zt.minimize(fun, 30, 3, n=n, budget=budget, method=method, seed=seed)
         assert result.nfev == len(asked) <= budget
         assert result.status in ENDED
         assert result.support.size <= 3
-        assert problem.F(result.x) <= problem.F(np.zeros(30))
-        assert result.fun == pytest.approx(problem.F(result.x), rel=1e-12)
+        assert problem.F(result.x) <= (1 if kept else UNPROVEN) * problem.F(np.zeros(30))
+        if kept or np.isfinite(result.fun):
+            assert result.fun == pytest.approx(problem.F(result.x), rel=1e-12)
 
 
 @programs
@@ -257,9 +267,10 @@ def test_a_few_of_many_components_are_not_mistaken_for_all():
     start = float(np.mean(y**2))
     for budget in (30, 40, 60, 100, 200):
         for seed in range(10):
-            with forewarned(zt.methods.Auto(), supports=math.comb(30, 3), calls=budget - 20):
+            kept = kept_for_value(zt.methods.Auto(), 20, budget)
+            with forewarned(zt.methods.Auto(), supports=math.comb(30, 3), calls=budget - kept):
                 found = zt.minimize(lambda x, i: (X[i] @ x - y[i]) ** 2, 30, 3, n=20, budget=budget, seed=seed)
-            assert np.mean((X @ found.x - y) ** 2) <= start
+            assert np.mean((X @ found.x - y) ** 2) <= (1 if kept else UNPROVEN) * start
 
 
 @pytest.mark.parametrize("problem", list(zoo().values()), ids=list(zoo()))
@@ -270,8 +281,10 @@ def test_the_result_is_never_worse_than_the_start(method, problem):
     for budget in (25, 60, 150, 700):
         for x0 in (np.zeros(problem.d), start):
             result = zt.minimize(problem, x0, 3, budget=budget, method=method, seed=budget)
-            assert problem.F(result.x) <= problem.F(x0)
-            assert result.fun == pytest.approx(problem.F(result.x), rel=1e-12, abs=1e-14)
+            kept = kept_for_value(method, problem.n, budget)
+            assert problem.F(result.x) <= (1 if kept else UNPROVEN) * problem.F(x0)
+            if kept or np.isfinite(result.fun):
+                assert result.fun == pytest.approx(problem.F(result.x), rel=1e-12, abs=1e-14)
 
 
 # Functions that are noisy or not smooth.

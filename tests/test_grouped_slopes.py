@@ -13,6 +13,7 @@ from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.auto.models.message_passing import SignRows, hadamard_transform, large_entries
 from zerothresh.methods.auto.models.signed_groups import SignedGroups, signed_steps
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
+from zerothresh.methods.auto.moves.distilled_step import _agreement
 
 
 @dataclass(frozen=True)
@@ -214,3 +215,55 @@ def test_components_that_agree_are_not_all_asked():
     problem = lambda X, I: scales[I] * np.sum((X - x) ** 2, axis=1)
     result = solve(problem, d, 3, 3 * n, n=n)
     assert np.flatnonzero(result.x).tolist() == [5, 50, 300]
+
+
+# Few calls, many components.
+
+
+def regression(seed, logistic, n=150, d=50, k=5):
+    """Return the components of a regression as a function, and F."""
+    rng = np.random.default_rng(seed)
+    X, truth = rng.standard_normal((n, d)), np.zeros(d)
+    truth[rng.choice(d, k, replace=False)] = rng.choice([-1, 1], k) * rng.uniform(0.5, 1.5, k)
+    z = X @ truth + 0.3 * rng.standard_normal(n)
+
+    def f(P, I):
+        score = np.einsum("bd,bd->b", P, X[I])
+        return np.logaddexp(0, -np.sign(z[I]) * score) if logistic else (score - z[I]) ** 2
+
+    return f, lambda x: float(f(np.repeat(x[None], n, 0), np.arange(n)).mean())
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize(("values", "better"), [(1.1, 14), (2.0, 16), (4.0, 18)])
+def test_few_calls_on_many_components_mostly_improve_on_the_start_and_never_harm(logistic, values, better):
+    ratios = []
+    for seed in range(20):
+        f, F = regression(seed, logistic)
+        result = zt.minimize(
+            f, 50, 5, n=150, budget=round(150 * values), method="auto", seed=seed, vectorized=True, progress=False
+        )
+        assert result.nfev <= 150 * values
+        ratios.append(F(result.x) / F(np.zeros(50)))
+    assert max(ratios) < 1.01
+    assert np.sum(np.array(ratios) < 1) >= better
+
+
+def test_the_more_calls_there_are_the_further_a_first_step_leads():
+    left = []
+    for values in (2, 4, 8):
+        ratios = []
+        for seed in range(10):
+            f, F = regression(seed, False)
+            result = zt.minimize(f, 50, 5, n=150, budget=150 * values, seed=seed, vectorized=True, progress=False)
+            ratios.append(F(result.x) / F(np.zeros(50)))
+        left.append(np.median(ratios))
+    assert left == sorted(left, reverse=True)
+    assert left[-1] < 0.8
+
+
+def test_components_that_contradict_each_other_allow_a_tiny_step_only():
+    agree = np.tile([1.0, -2.0], (6, 1))
+    assert _agreement(agree, 100) == pytest.approx(5.0)
+    contradict = agree * np.array([[1.0], [-1.0]] * 3)
+    assert _agreement(contradict, 100) < 0

@@ -357,6 +357,34 @@ def test_the_message_about_a_spent_budget_says_what_is_reserved(n, reserved):
     assert f"({reserved} for F at the result)" in found.message
 
 
+@pytest.mark.parametrize(("values", "known"), [(3, False), (5, True)])
+def test_auto_keeps_calls_for_the_value_only_if_the_budget_is_many_times_its_price(values, known):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 40)), rng.standard_normal(60)
+    found = zt.minimize(lambda x, i: (X[i] @ x - y[i]) ** 2, 40, 3, n=60, budget=60 * values, seed=0)
+    assert found.nfev <= 60 * values
+    assert np.isfinite(found.fun) == known
+    assert ("reserved" in found.message) == known
+    assert found.x.any()
+
+
+def test_calls_that_are_left_over_tell_the_value_even_if_none_were_kept():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 40)), rng.standard_normal(60)
+
+    def f(x, i):
+        return (X[i] @ x - y[i]) ** 2
+
+    opt = zt.Optimizer(40, 3, n=60, budget=290, seed=0)
+    batch = opt.ask()
+    opt.tell(batch, [f(x, i) for x, i in zip(batch.points, batch.components, strict=True)])
+    opt.stop()
+    batch = opt.ask()
+    assert len(batch) == 60
+    opt.tell(batch, [f(x, i) for x, i in zip(batch.points, batch.components, strict=True)])
+    assert opt.result().fun == pytest.approx(float((y**2).mean()))
+
+
 def test_a_problem_object_that_returns_a_wrong_shape_is_named_by_its_function():
     class Wrong:
         d, n = 6, 3

@@ -307,3 +307,14 @@ def test_an_error_in_a_program_is_the_programmers_to_see():
         zt.minimize(PROBLEM, None, 2, budget=100, method=Wrong(), seed=0)
     with pytest.raises(NotImplementedError):
         zt.minimize(PROBLEM, None, 2, budget=100, method=zt.Program(), seed=0)
+
+
+def test_a_run_that_keeps_no_calls_for_the_value_goes_on_with_a_larger_budget(tmp_path):
+    asked, method = [], zt.methods.Auto()
+    for budget in (30, 45, 120, 400):  # n = 10: the first budget is too small to keep 10 calls for F
+        session = []
+        result = through(optimizer(method, tmp_path / "run", budget), session)
+        assert result.nfev == len(asked) + len(session) <= budget
+        asked += session
+    assert PROBLEM.F(result.x) < PROBLEM.F(np.zeros(5))
+    assert len(asked) > 45

@@ -10,6 +10,7 @@ import pytest
 import zerothresh as zt
 from zerothresh.constraint.splicing import minimiser
 from zerothresh.methods.auto.models.branch_and_bound import is_best_subset
+from zerothresh.methods.auto.models.centred_rows import have_one_sign, rows_are_centred
 from zerothresh.methods.auto.models.index_rows import IndexRows, balanced_move, common_minimum
 from zerothresh.methods.auto.models.screening import exchange_changes
 
@@ -181,6 +182,71 @@ def test_without_noise_calls_are_the_same_up_to_rounding(problem, a, b):
         assert other.nfev == pytest.approx(result.nfev, rel=0.03)
 
 
+# Solutions for a sample of the components.
+
+
+def watched(f, d, k, n, budget, seed=0, method="auto"):
+    """Minimise, and return F of the point that the run would return, and of its iterate, after each round."""
+    opt = zt.Optimizer(d, k, n=n, budget=budget, seed=seed, method=method)
+    everything, rows = np.arange(n), []
+
+    def F(x):
+        return float(f(np.repeat(x[None], n, 0), everything).mean())
+
+    while not opt.done:
+        batch = opt.ask()
+        opt.tell(batch, f(batch.points, batch.components))
+        standing = opt.session.standing
+        returned = standing.theta if standing.best_x is None else standing.best_x
+        rows.append((opt.nfev, F(returned), F(standing.theta)))
+    return np.array(rows), F(np.zeros(d)), opt.result()
+
+
+def test_the_incumbent_moves_long_before_all_rows_are_known():
+    _, f = ridge(3)
+    rows, start, result = watched(f, D, K, N, 40_000)
+    reached = rows[rows[:, 1] <= result.fun + 0.01 * (start - result.fun), 0].min()
+    assert reached < 0.5 * N * D < result.nfev
+    assert said(result, "its support is proven")
+
+
+def test_the_incumbent_never_gets_worse_while_rows_are_learnt():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 12)), 5 + rng.standard_normal(200)  # nothing to find: samples mislead
+
+    def f(P, I):
+        return (np.einsum("bd,bd->b", P, X[I]) - y[I]) ** 2
+
+    for seed in range(5):
+        rows, start, _ = watched(f, 12, 4, 200, 6_000, seed)
+        assert (np.diff(rows[:, 1]) <= 1e-12).all()
+        assert rows[:, 2].max() <= start + 1e-12
+
+
+def test_an_intercept_that_no_coordinate_explains_does_not_hide_the_solution_for_a_sample():
+    rng, X, _, z = linear_model(6, 240, 12, 3)
+    X -= X.mean(axis=0)
+    y = z + 20.0 + 0.3 * rng.standard_normal(240)
+
+    def f(P, I):
+        return (np.einsum("bd,bd->b", P, X[I]) - y[I]) ** 2 / 2
+
+    rows, start, result = watched(f, 12, 3, 240, 10_000)
+    reached = rows[rows[:, 1] <= result.fun + 0.05 * (start - result.fun), 0].min()
+    assert reached < 0.6 * 240 * 12
+
+
+def test_rows_are_centred_only_if_their_mean_is_small_and_residuals_have_one_sign():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    data = IndexRows(np.zeros(8), np.arange(8))
+    data.append(X, np.zeros(60), np.ones(60), np.ones(60))
+    assert rows_are_centred(data, np.ones(60), 600)
+    assert not rows_are_centred(data, np.sign(X[:, 0]), 600)  # the mean of |X| is not 0
+    assert have_one_sign(10 + rng.standard_normal(60))
+    assert not have_one_sign(rng.standard_normal(60))
+
+
 # The parts.
 
 
@@ -216,7 +282,7 @@ def test_exchange_changes_are_exact_if_all_components_are_known():
     theta[S] = -np.linalg.solve(A[np.ix_(S, S)], g[S])
     here = slope + V @ theta
     rest = np.array([0, 2, 3, 5, 7])
-    changes = exchange_changes(data, V[:, rest], rest, here, np.ones(n), theta, n, 3, np.empty(0, np.int64))
+    changes = exchange_changes(data, V[:, rest], rest, here, slope, np.ones(n), theta, n, 3, np.empty(0, np.int64))
 
     def value(T):
         return -0.5 * g[T] @ np.linalg.solve(A[np.ix_(T, T)], g[T])

@@ -16,7 +16,7 @@ from zerothresh.methods.registry import YOUR_OWN, family_of, make, name_of
 from zerothresh.objective.forms import components_of
 from zerothresh.rounds.advance import TRIAL_ROUNDS, advance, start
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.method import chooses_steps
+from zerothresh.rounds.method import chooses_steps, reserved_calls
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import key_of, seed_of
@@ -118,7 +118,7 @@ def make_task(
         estimator=estimator,
         constraint=constraint,
         budget=budget,
-        reserve=0 if monitored else n,
+        reserve=0 if monitored else reserved_calls(made, n, budget if first_budget is None else first_budget),
         seed=number,
         key=key_of(number),
         estimator_given=given,

@@ -72,6 +72,15 @@ def must_improve(method: Any) -> bool:
     return bool(getattr(method, "must_improve", False))
 
 
+def reserved_calls(method: Any, n: int, budget: int) -> int:
+    """Return how many calls of a budget are kept for F at the result: n, unless the method's ``reserve`` says less.
+
+    A method that can tell from a part of the components that its point is better may need the calls more than F.
+    """
+    reserve = getattr(method, "reserve", None)
+    return int(reserve(n, budget)) if callable(reserve) else n
+
+
 @dataclasses.dataclass(frozen=True)
 class Iterate:
     """The state of a method without memory."""

@@ -331,13 +331,20 @@ class Session:
             final = final and standing.best_x is None
             point = self.task.theta0  # the last iterate is far off; the start is known to be sound
         paid = self.final_round == standing.round or (standing.search.states_fun and standing.fun is not None)
-        if not final or self.task.reserve == 0 or paid:
+        if not final or paid or not self._affords_value():
             self._leave()
             return
         self._leave()
         self.is_final = True
         plan = self.task.plan(Probes.values(at=[point], of=range(self.task.n)), standing.round)
         self.open_round = OpenRound(self.token, plan)
+
+    def _affords_value(self) -> bool:
+        """Whether F at the result can be paid for: calls were reserved for it, or happen to be left."""
+        if self.task.reserve or self.monitor is not None:
+            return self.task.reserve > 0
+        ledger, everything = self.ledger, np.arange(self.task.n)
+        return self.task.n <= ledger.remaining() and ledger.affords(ledger.price(everything))
 
     def _leave(self) -> None:
         """Leave the open round; values that it has were paid for, and a run folder keeps them."""

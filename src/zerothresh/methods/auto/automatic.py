@@ -21,6 +21,7 @@ from zerothresh.methods.auto.arms.single_index import SingleIndex
 from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
 from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.auto.race import race
+from zerothresh.methods.auto.settings import RACE
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register
@@ -85,6 +86,10 @@ class Auto(Program):
             if ended.final:
                 context.certified = ended.certified
                 return
+
+    def reserve(self, n: int, budget: int) -> int:
+        """Return how many calls are kept for F at the result: none if F costs too large a part of the budget."""
+        return n if budget >= RACE.value_share * n else 0
 
     def doubts(self, task: Task) -> str:
         """Return a sentence if the budget is hopeless, before it is spent; an empty one otherwise."""

@@ -133,7 +133,7 @@ def race(
     if not arms:
         return Ended("No strategy fits.")
     entrants = [Entrant(arm, context, diagnosis) for arm in arms]
-    if (len(entrants) > 1 or diagnosis.random) and context.left >= RACE.start_share * context.n:
+    if context.budget >= RACE.value_share * context.n:  # else no calls are kept for F at the result either
         start = yield from context.starts(context.everything)  # so that the falls of all entrants can be compared
         if context.theta is context.theta0:
             context.move(context.theta, float(start.mean()))  # the lowest of many random values is not the result

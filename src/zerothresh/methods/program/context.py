@@ -144,11 +144,16 @@ class Context:
         return self._run.threshold(v)
 
     @property
+    def budget(self) -> int:
+        """The budget that the run began with, of which some calls may be kept for F at the result."""
+        task = self._task
+        return task.budget if task.first_budget is None else task.first_budget
+
+    @property
     def left(self) -> float:
         """Calls that are left to plan with; unlimited if the budget was raised after the run had begun."""
         self._run.note_idle()
-        task = self._task
-        budget = (task.budget if task.first_budget is None else task.first_budget) - task.reserve
+        budget = self.budget - self._task.reserve
         return UNLIMITED if self.used > budget else budget - self.used
 
     # What the program reports.

@@ -21,7 +21,7 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.best_first import BestFirstBisection, FoundSlope
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
 from zerothresh.methods.auto.moves.coordinate_race import coordinate_race
-from zerothresh.methods.auto.moves.first_fall import first_fall
+from zerothresh.methods.auto.moves.distilled_step import affords_all, distilled_step
 from zerothresh.methods.auto.moves.judgement import judge
 from zerothresh.methods.auto.moves.sign_row_descent import SignRowDescent
 from zerothresh.methods.auto.moves.support_extension import SupportExtension, support_of
@@ -68,9 +68,7 @@ class _Pursuit:
     """The state of the search: the point, the sample on which it is judged, and the model on its support."""
 
     def __init__(self, context: Context, diagnosis: Diagnosis) -> None:
-        self.context, self.diagnosis = context, diagnosis
-        n = context.n
-        self.free = context.free()
+        self.context, self.diagnosis, self.free, n = context, diagnosis, context.free(), context.n
         self.sample = ComponentSample(
             context, context.rng.subset(n, n), min(n, SETTINGS.sample), diagnosis.noise, diagnosis.random
         )
@@ -90,11 +88,10 @@ class _Pursuit:
     def search(self) -> Generator[Probes, Answers, Ended]:
         """Search, extend the support, polish, drop, and begin again with other groups."""
         if not (yield from self._choose_sample()):
-            while True:
-                used = self.context.used
-                yield from first_fall(self.sample, self.diagnosis)
-                if self.context.left < SETTINGS.first_fall_values * self.context.n or self.context.used == used:
-                    return Ended("The budget is too small to tell coordinates from one another.")
+            context = self.context
+            while (yield from distilled_step(context, self.diagnosis, self.sample.order, context.left)):
+                self.sample.order = context.rng.subset(context.n, context.n)
+            return Ended("The budget is too small to tell coordinates from one another for certain.")
         while True:
             if self.context.left < self.sample.size:
                 return Ended("The budget is spent.")
@@ -160,6 +157,10 @@ class _Pursuit:
             self.scale *= SETTINGS.shrink  # curvature spoils the slopes of large groups
         return (yield from bisection.find(SETTINGS.taken if sample.whole else 1, int(SETTINGS.search_share * values)))
 
+    def _scarce(self) -> bool:
+        """Whether the calls do not pay for a race of coordinates whose finalists are asked on all components."""
+        return self.context.left < RACE.least * self.context.n
+
     def _finalists(self) -> int:
         return max(1, round(RACE.finalists * self.context.k))
 
@@ -173,7 +174,8 @@ class _Pursuit:
         sample, context = self.sample, self.context
         if not sample.whole:
             sample.size = min(sample.size, int(SETTINGS.first_share * context.left))
-            if sample.size < 2:
+            probe = sample.size * (1 + SETTINGS.first_groups) > SETTINGS.probe_share * context.left
+            if sample.size < 2 or (probe and self._scarce() and affords_all(context, context.left)):
                 return False
             yield from self._evaluate()
             bisection = BestFirstBisection(sample, self.diagnosis, self.at, self.free)
@@ -181,7 +183,7 @@ class _Pursuit:
             signal = bisection.signal()
             needed = SETTINGS.group_signal / signal if signal > 0 else math.inf
             affordable = context.left / (SETTINGS.searches * self._search_values(1))
-            if needed > affordable and context.left < SETTINGS.sure_values * context.n:
+            if needed > affordable and self._scarce():
                 return False
             sample.size = max(sample.size, int(min(needed, context.n)))
             if sample.size > context.n / 2:

@@ -10,20 +10,16 @@ from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arms.curve_samples import samples_along
 from zerothresh.methods.auto.arms.row_learning import RowLearner
 from zerothresh.methods.auto.findings import Diagnosis
+from zerothresh.methods.auto.models.centred_rows import centred_slopes, quadratic_minimiser
 from zerothresh.methods.auto.models.curves import Curves, Splines
-from zerothresh.methods.auto.models.index_minimiser import ModelledMean, sparse_minimiser
+from zerothresh.methods.auto.models.index_minimiser import ModelledMean
 from zerothresh.methods.auto.models.index_rows import norms
 from zerothresh.methods.auto.settings import CURVES, INDEX, ROWS, TINY
 from zerothresh.methods.program.context import Asks
 
 
 class ScoreFit:
-    """The point that fits the components learnt so far best, and the functions l_i around it.
-
-    Arguments
-    ---------
-    learner: the rows, the run and its diagnosis.
-    """
+    """The point that fits the components learnt so far best, and the functions l_i around it; ``learner``: the rows."""
 
     def __init__(self, learner: RowLearner) -> None:
         self.learner, self.context = learner, learner.context
@@ -34,6 +30,7 @@ class ScoreFit:
         self.confirmed = False  # whether values that were not used for the fit have shown that
         self.last = False  # whether no coordinates that were dropped will be learnt any more
         self.curves = Curves(0)
+        self.sign: Array | None = None  # of the rows, if the last minimiser took their mean over all components for 0
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -53,7 +50,7 @@ class ScoreFit:
             if self.quadratic:
                 return
             self.context.remark("The components are not quadratic in their score.")
-            self.theta, self.values = self.context.theta, np.empty(0)
+            self.theta, self.values, self.sign = self.context.theta, np.empty(0), None
             if not (yield from self.learner.has_the_form(trial)):  # before curves are sampled for nothing
                 return
         yield from self._fit_curves(k)
@@ -99,23 +96,27 @@ class ScoreFit:
         """Return l_i' and l_i'' at theta as modelled."""
         data = self.data
         if self.quadratic:
-            return data.slope + data.kappa * data.scores(self.theta), data.kappa
+            return self.estimating(data.slope + data.kappa * data.scores(self.theta)), data.kappa
         _, slope, curvature = self._splines().at(data.scores(self.theta))
         return slope, curvature
+
+    def estimating(self, slope: Array) -> Array:
+        """Return l_i' without what is noise if the mean row of all components is 0, as far as it was found to be."""
+        return slope if self.sign is None else centred_slopes(slope, self.data.kappa, self.sign)
 
     # Quadratic components.
 
     def quadratic_minimiser(self, k: int) -> Array:
-        """Return the feasible minimiser of the mean if all l_i are quadratic."""
-        data, start = self.data, self.context.theta0
-        g, A = data.derivatives(data.slope, data.kappa, start, self.natural, quadratic=True)
-        trial = sparse_minimiser(data, self.context.constraint, A, A @ start[data.C] - g, k, self.theta)
-        return self.context.H(trial)
+        """Return the feasible minimiser of F if all l_i are quadratic, as far as the rows tell."""
+        context, data = self.context, self.data
+        theta, self.sign = quadratic_minimiser(
+            data, context.constraint, self.natural, k, self.theta, context.n, confirmed=self.confirmed
+        )
+        return context.H(theta)
 
     def prediction_noise(self, theta: Array) -> Array:
         """Return the standard deviation that noise gives to f_i at theta minus its quadratic prediction."""
-        data, noise = self.data, self.diagnosis.noise
-        z = data.scores(theta)
+        data, noise, z = self.data, self.diagnosis.noise, self.data.scores(theta)
         row_noise = noise / self.diagnosis.mu * float(np.linalg.norm((theta - self.context.theta0)[data.C]))
         step = self.diagnosis.curvature_step(self.context.d)  # of the second differences, which need the slope as well
         curvature_noise = 2 * noise * (1 + step / self.diagnosis.mu) * np.square(z / (norms(data.V) * step))
@@ -145,7 +146,7 @@ class ScoreFit:
         if self.confirmed and not final:
             return
         fall = float(self.data.f0.mean() - self.data.quadratic_values(trial).mean())
-        if not fall > 0 or context.left < m:
+        if not (fall > 0 or self.sign is not None) or context.left < m:
             # If nothing is gained elsewhere than at the start, some curvatures are negative.
             self.quadratic = bool(fall > 0) or np.array_equal(trial, context.theta0)
             self.theta, self.values = context.theta0, self.data.f0
@@ -160,8 +161,8 @@ class ScoreFit:
         if ahead:
             context.move(trial, fall=fall)
         yield from self.complete_values(m)
-        fails = not float(self.values.mean()) < start  # noisy curvatures can make agreement worthless
-        refuted = fails and fall > INDEX.noise_deviations * self.diagnosis.noise
+        fails = not float(self.values.mean()) < start
+        refuted = fails and fall > INDEX.noise_deviations * self.diagnosis.noise  # as noisy curvatures may bring about
         self.quadratic = self.confirmed = not refuted and self.agrees(trial, self.values, INDEX.quadratic_tolerance)
         if ahead and fails:
             context.move(context.theta0, start)

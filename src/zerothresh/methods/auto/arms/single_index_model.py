@@ -18,11 +18,11 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arms.index_certificate import at_common_minimum, best_of_modelled, certify
 from zerothresh.methods.auto.arms.row_learning import RowLearner
+from zerothresh.methods.auto.arms.sample_solution import SampleSolution
 from zerothresh.methods.auto.arms.score_fit import ScoreFit
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.index_rows import RowBlock
 from zerothresh.methods.auto.models.screening import exchange_changes, in_use, strongest_coordinates
-from zerothresh.methods.auto.models.significance import significantly_lower
 from zerothresh.methods.auto.settings import INDEX, ROWS
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
@@ -49,9 +49,14 @@ class SingleIndexModel:
         self.order = context.rng.subset(context.n, context.n)  # components in the order in which they are learnt
         self.learner = RowLearner(context, diagnosis, self.order)
         self.data, self.state = self.learner.data, ScoreFit(self.learner)
+        self.sample = SampleSolution(self.state)
         self.converged = False
         self.exact = False  # whether the point is proven to be optimal
-        self.generalised = False  # whether held-out components have shown that the model holds for all
+
+    @property
+    def generalised(self) -> bool:
+        """Whether held-out components have shown that the model holds for all."""
+        return self.sample.generalised
 
     @property
     def C(self) -> Indices:
@@ -99,8 +104,7 @@ class SingleIndexModel:
             self.context.confirmed = True
             if m == n:
                 break
-            judged = yield from self._judge_on_held_out(m)
-            if not judged:
+            if not (yield from self.sample.judge(m)):
                 return "The budget does not cover the rows of more components."
             if self.generalised and (yield from at_common_minimum(self.state)):
                 self.converged = self.exact = True
@@ -133,40 +137,6 @@ class SingleIndexModel:
         """Return by how much the number of components grows: slowly if each costs many calls."""
         return 1 + min(1.0, max(INDEX.slowest_growth, INDEX.growth / self.data.C.size))
 
-    def _candidates(self, m: int) -> list[Array]:
-        """Return the points that held-out components judge: theta, and a less sparse one if more may be non-zero."""
-        state, context = self.state, self.context
-        denser = min(context.k, m // INDEX.fewest_rows_per_coordinate)
-        if not state.quadratic or state.theta is context.theta0 or denser <= np.count_nonzero(state.theta):
-            return [state.theta]
-        return [state.theta, state.quadratic_minimiser(denser)]
-
-    def _judge_on_held_out(self, m: int) -> Generator[Probes, Answers, bool]:
-        """Ask for further components at theta and at the start; False if the budget does not allow it.
-
-        The iterate of the run moves to theta if that is lower on them, and lower than where the iterate is.
-        """
-        context, state, n = self.context, self.state, self.context.n
-        count = min(n - m, max(INDEX.least_held_out, math.ceil(INDEX.held_out * m)))
-        held_out = self.order[m : m + count]
-        points = self._candidates(m)
-        if context.left < (len(points) + 2) * count + m:
-            return False
-        start_values = yield from context.starts(held_out)
-        if state.theta is context.theta0:
-            return True
-        rivals = [] if context.theta is context.theta0 else [context.theta]
-        values = yield from context.values(points + rivals, held_out)
-        best = int(np.argmin(values[: len(points)].mean(axis=1)))
-        if best:
-            state.theta, state.values = points[best], np.empty(0)
-        if significantly_lower(values[best], start_values, n) and values[best].mean() <= values[-1].mean():
-            context.move(state.theta, fall=float(np.mean(start_values - values[best])))
-        if state.values.size == m:
-            state.values = np.concatenate([state.values, values[best]])
-        self.generalised = bool(np.std(values[best]) < INDEX.generalised * np.std(start_values))
-        return True
-
     # Coordinates that are modelled.
 
     def _limit_coordinates(self, size: int) -> None:
@@ -181,10 +151,9 @@ class SingleIndexModel:
         """Return by how much F could fall if coordinates entered the support, as far as one block of rows knows."""
         context, state = self.context, self.state
         slope, curvature = state.local_derivatives()
-        rows, include = block.on(coordinates), context.constraint.include
-        return exchange_changes(
-            self.data, rows, coordinates, slope, curvature, state.theta, context.n, context.k, include
-        )
+        at_start, rows = state.estimating(self.data.slope), block.on(coordinates)
+        n, k, include = context.n, context.k, context.constraint.include
+        return exchange_changes(self.data, rows, coordinates, slope, at_start, curvature, state.theta, n, k, include)
 
     def _drop_coordinates(self, m: int) -> None:
         """Stop modelling coordinates that could not be in the support, as far as the components show."""
@@ -194,8 +163,7 @@ class SingleIndexModel:
         elif m >= INDEX.rows_per_coordinate * context.k:
             change = self._changes(RowBlock(data.C, data.V), data.C)
             change[in_use(data, self.state.theta, context.constraint.include)] = -np.inf
-            least = min(data.C.size, INDEX.kept_per_nonzero * context.k)
-            size = max(least, int(np.count_nonzero(change < 0)))
+            size = max(min(data.C.size, context.k), int(np.count_nonzero(change < 0)))
             data.restrict(np.sort(np.argsort(change, kind="stable")[:size]))
 
     def _reconsider_dropped(self) -> Asks:

@@ -52,6 +52,7 @@ def exchange_changes(
     rows: Array,
     coordinates: Indices,
     slope: Array,
+    slope_at_start: Array,
     curvature: Array,
     theta: Array,
     n: int,
@@ -65,6 +66,7 @@ def exchange_changes(
     rows: array of shape (m_j, c), the rows of the first m_j components on the coordinates in question.
     coordinates: array of shape (c,), which these are.
     slope, curvature: arrays of shape (m,), l_i' and l_i'' at theta.
+    slope_at_start: array of shape (m,), l_i' at the start.
     n: int, the number of all components.
     k: int, the largest number of non-zeros.
     include: indices that must stay in the support.
@@ -78,7 +80,7 @@ def exchange_changes(
     terms = slope[:known, None] * rows
     r = terms.mean(axis=0) + data.lam * (theta - data.centre)[coordinates]
     # On other components, slopes are larger than on those that were fitted, and smaller than at the start.
-    variance = 0.5 * (terms.var(axis=0) + (data.slope[:known, None] * rows).var(axis=0))
+    variance = 0.5 * (terms.var(axis=0) + (slope_at_start[:known, None] * rows).var(axis=0))
     uncertain = INDEX.drop_deviations * np.sqrt(variance * (n - known) / (n * known))
     own = bent[:known] @ rows**2 / known + data.lam
     cross = (rows * bent[:known, None]).T @ W[:known] / known
