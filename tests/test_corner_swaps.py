@@ -12,11 +12,13 @@ from zerothresh.methods.auto.diagnosis import diagnose
 
 @dataclass(frozen=True)
 class Alone(zt.Program):
-    """Corner swaps without a race."""
+    """Corner swaps without a race; ``anyway``: even where they leave a problem to long steps."""
+
+    anyway: bool = False
 
     def search(self, context):
         diagnosis = yield from diagnose(context)
-        if CornerSwaps().fits(context, diagnosis):
+        if self.anyway or CornerSwaps().fits(context, diagnosis):
             yield from CornerSwaps().search(context, diagnosis)
 
 
@@ -85,7 +87,8 @@ def test_corner_swaps_go_inside_the_box_when_corners_help_no_more():
     def bowl(x):
         return float(((x[:3] - (0.3, -0.55, 0.2)) ** 2).sum() + (x[3:] ** 2).sum())
 
-    found = zt.minimize(bowl, np.zeros(8), 3, budget=3000, method=Alone(), bounds=(-1, 1), seed=1, progress=False)
+    told = {"bounds": (-1, 1), "seed": 1, "progress": False}
+    found = zt.minimize(bowl, np.zeros(8), 3, budget=3000, method=Alone(anyway=True), **told)
     assert bowl(found.x) < 1e-3
 
 
@@ -119,3 +122,13 @@ def test_corner_swaps_fool_a_classifier_within_sixty_values_of_the_loss():
         found = zt.minimize(problem, None, 60, budget=600, method=Alone(), bounds=(-1, 1), seed=seed, progress=False)
         rates.append(np.mean(problem.predictions(found.x) != table.target))
     assert np.mean(rates) >= 0.9
+
+
+@pytest.mark.parametrize(("budget", "left"), [(3000, True), (30, False)])
+def test_corner_swaps_leave_a_problem_to_long_steps_where_every_coordinate_can_be_tried(budget, left):
+    def bowl(x):
+        return float(((x[:3] - (0.3, -0.55, 0.2)) ** 2).sum() + (x[3:] ** 2).sum())
+
+    told = {"bounds": (-1, 1), "seed": 1, "progress": False}
+    found = zt.minimize(bowl, np.zeros(20), 3, budget=budget, method=Alone(), **told)
+    assert (found.nfev < budget) == left

@@ -114,3 +114,27 @@ def test_long_steps_are_as_good_from_a_good_start_as_from_a_cold_one():
     cold, warm = run(np.zeros(20), 1500), run(start.x, 1500)
     assert warm.fun <= start.fun
     assert warm.fun <= cold.fun + 1e-12 or warm.fun < start.fun
+
+
+class Overfit:
+    """Twelve coordinates are worth moving down; of the others, each that is moved does twice as much harm."""
+
+    n = 1
+
+    def __init__(self, d=120, true=12):
+        rng = np.random.default_rng(1)
+        self.d, self.true = d, np.sort(rng.choice(d, true, replace=False))
+        self.worth = np.full(d, -2.0)
+        self.worth[self.true] = rng.uniform(0.8, 1.2, true)
+
+    def F(self, x):
+        return 20.0 - float(np.clip(-x, 0.0, None) @ self.worth) + float(np.clip(x, 0.0, None).sum())
+
+    def values(self, points, components):
+        return np.array([self.F(point) for point in points])
+
+
+def test_a_table_of_worths_finds_what_groups_hide():
+    problem = Overfit()
+    found = solve(problem, 12, 400, bounds=(-1.0, 1.0))
+    assert found.support.tolist() == problem.true.tolist()

@@ -4,8 +4,10 @@ An entrant leads if its own test has confirmed its assumption, for as many calls
 gains something before its calls have doubled. Without a leader, entrants get their trial: first those that test their
 own assumption and end if that fails, then the others in their order, those last whose forecast is a large part of the
 budget. While somebody makes progress, a trial waits until its price is small beside the calls used so far. Among those
-that have been tried, the calls go to the one that lowered F most per call of late, except that an entrant that is
-passed over still gets a sixteenth of the calls.
+that have begun, the calls go to the one that lowered F most per call of late, where the calls of its next round count
+as made; one that could not catch up at its rate has none. An entrant that is passed over still gets a sixteenth of the
+calls, and if all are slow beside the whole run, they get equal shares. Searches that keep no model of F at their point
+go on from the point of the run where that is better; what they are given so is not their gain.
 
 What a wrong choice can cost is therefore bounded: a leader that is wrong wastes at most three quarters of the budget,
 or as many calls as it took to get where it is, a trial a quarter, and insurance a sixteenth. Rates are falls of F per
@@ -52,11 +54,12 @@ class Entrant:
         self.context = context  # its branch of the run, once it has begun
         self.request: Probes | None = None  # what it wants to ask next
         self._search: Generator[Probes, Answers, Ended] | None = None
+        self._rounds = [0]  # its calls at the beginning of each of its rounds
         self._falls = [(0, 0.0)]  # its calls, and the fall of F from the start that it had reached with them
 
     @property
     def fall(self) -> float:
-        """By how much its point is below the start."""
+        """By how much its point is below the start, without what it was given since it began."""
         return self._falls[-1][1]
 
     @property
@@ -82,10 +85,18 @@ class Entrant:
 
     @property
     def rate(self) -> float:
-        """The fall of F per call, over its recent calls."""
-        recent = min(max(RACE.window * self.calls, slice_length(self.run), self.trial), self.calls)
-        before = max(fall for calls, fall in self._falls if calls <= self.calls - recent)
-        return (self.fall - before) / recent
+        """The fall of F per call, over its recent calls and those of its next round, which may be a large one.
+
+        Recent calls are those of whole rounds, because a gradient alone gains nothing; what it is for follows later.
+        The rate is 0 if at this rate its point could not catch up with that of the run in what is left of the budget.
+        """
+        recent = max(RACE.window * self.calls, RACE.window_slices * slice_length(self.run))
+        began = max((calls for calls in self._rounds if calls <= self.calls - recent), default=0)
+        recent = self.calls - began
+        before = max(fall for calls, fall in self._falls if calls <= began)
+        rate = (self.fall - before) / (recent + self.price)
+        behind = 0.0 if self.context.follows else self.run.fall - self.context.fall
+        return rate if rate * self.run.left >= behind else 0.0
 
     def begin(self) -> None:
         """Let it say what it wants to ask first."""
@@ -100,11 +111,13 @@ class Entrant:
         if self.request is None:
             return
         before = self.run.used
+        self._rounds.append(self.calls)
         answers = yield self.request
         self.calls += self.run.used - before
         self._go_on(answers)
-        if self.context.fall > self.fall:
-            self._falls.append((self.calls, self.context.fall))
+        earned = self.context.fall - self.context.given
+        if earned > self.fall:
+            self._falls.append((self.calls, earned))
 
     def _go_on(self, answers: Answers | None) -> None:
         assert self._search is not None
@@ -145,8 +158,10 @@ def race(
         chosen = min(running, key=lambda one: one.price) if stuck else choose(able)
         context.stage(chosen.arm.name)
         chosen.begin()
-        end = context.used + slice_length(context)
-        while chosen.ended is None and context.used < end and (chosen.price <= context.left or stuck):
+        began, end = context.used, context.used + slice_length(context)
+        while chosen.ended is None and (chosen.price <= context.left or stuck):
+            if context.used > began and context.used + chosen.price > end:
+                break  # a round that does not fit into the slice is a choice of its own
             yield from chosen.ask()
             if chosen is holder or _is_better(chosen, context):
                 holder = chosen
@@ -186,7 +201,12 @@ def choose(able: Sequence[Entrant]) -> Entrant:
     fewest = min(able, key=lambda one: one.calls)
     if fewest.calls + fewest.price <= RACE.insurance * used:
         return fewest
-    return max(tried, key=lambda one: (one.rate, one.progresses, -one.calls))  # ties get equal shares
+    begun = [one for one in able if one.calls]
+    usual = RACE.slow * begun[0].run.fall / used
+    fast = [one for one in begun if one.rate > usual]
+    if not fast:  # nobody makes progress: they get equal shares
+        return min(begun, key=lambda one: one.calls + one.price)
+    return max(fast, key=lambda one: one.rate)
 
 
 def _is_better(chosen: Entrant, context: Context) -> bool:

@@ -742,6 +742,8 @@ class LongStepsSettings:
     least_steps: int = 8  # coordinates that a budget should be able to find, or this is not for it
     short_length: float = 0.01  # natural length over the start's largest value: there may be jumps below (AUC: 0.005)
     first_groups: int = 4  # of coordinates at first, for each target (prototype, LassoBench, 400 values: 4: 1.1, 8: 14)
+    table_share: float = 0.5  # of the calls that are left: what measuring every coordinate once may cost
+    negligible: float = 1e-3  # of the largest fall by one step: less neither fills a place nor outdates what is known
     patience: int = 3  # bisections without a fall after which no more coordinates are added for now
     group_room: float = 0.25  # of the room that is left may be filled by a group at once
     recent: float = 0.1  # weight of one call in the recent fall per call of a kind of move
@@ -818,6 +820,7 @@ class RaceSettings:
     slice_values: int = 8  # values of F in one slice: shorter ones judge by chance, longer ones waste (few_calls/race)
     slices: int = 32  # a small budget is cut into at least so many slices, so that a wrong choice can be corrected
     window: float = 0.25  # share of an arm's calls that count as recent when its rate is measured
+    window_slices: int = 4  # slices that count as recent at least: one of them may have gained nothing by chance
     insurance: float = (
         1 / 16
     )  # share of the calls that an arm gets even if it is behind (few_calls/race: 1/8 costs more)
@@ -825,6 +828,7 @@ class RaceSettings:
     lead_part: float = 3 / 4  # a confirmed arm that has gained nothing yet leads for at most this part of the budget
     trial_share: float = 1 / 8  # a trial may cost this share of the calls used before, while another arm makes progress
     expensive_part: float = 1 / 2  # of the budget: arms that forecast more than this are tried last
+    slow: float = 1e-2  # of the mean fall per call of the run: if all are slower than this, they get equal shares
     doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
     value_share: float = 5.0  # budget over n from which F at the start and the result is paid for: at most 40 % of it
     noise_factor: float = 2.0  # standard deviations of F by which a point must be lower to count as a gain

@@ -90,6 +90,9 @@ class Context:
         self.distrusted = False  # whether values were invented, as on_nan="worst" does
         self.random = False
         self.fall = 0.0  # by how much F is lower at the iterate than at the start, as far as it is known
+        self.parent: Context | None = None  # the run that this is a branch of
+        self.follows = False  # set by a search that goes on from the point of the run where that is better than its own
+        self.given = 0.0  # the part of the fall that other searches of the run have found since this one began
         self.confirmed = False  # set by a search whose own test has confirmed what it assumes of F
         self.certified = False  # set by a program whose iterate is known to be optimal
         self._entered = self.theta  # the iterate at the beginning of the round
@@ -101,6 +104,7 @@ class Context:
         """
         branch = Context(self._task, self._run, name)
         branch.theta, branch.fun, branch.fall, branch.random = self.theta, self.fun, self.fall, self.random
+        branch.parent = self
         return branch
 
     def enter(self, H: HardThreshold, used: int) -> None:

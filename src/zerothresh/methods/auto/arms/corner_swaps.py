@@ -15,6 +15,7 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.best_iterate import BestIterate, Stall
 from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.corner_proposals import CornerProposals
+from zerothresh.methods.auto.moves.step_worths import table_pays
 from zerothresh.methods.auto.settings import CORNER_SWAPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -41,9 +42,14 @@ class CornerSwaps:
     decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether all coordinates that may change have finite bounds."""
+        """Whether all coordinates that may change have finite bounds, and are too many to try each of them.
+
+        Where each can be tried, long steps do so, which tells more than random swaps; groups are left to this arm.
+        """
         free, box = context.free(), context.box
-        return box is not None and bool(free.size) and bool(np.isfinite(box.high[free] - box.low[free]).all())
+        if box is None or not free.size or (context.constraint.groups is None and table_pays(context)):
+            return False
+        return bool(np.isfinite(box.high[free] - box.low[free]).all())
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of the first few races between corners."""
@@ -69,6 +75,8 @@ class CornerSwaps:
         for rounds in itertools.count():
             if race.due:
                 yield from race.grow()
+            if (yield from best.catch_up(race.jump)):
+                stall = Stall(race)
             size = max(1, round(CORNER_SWAPS.share * first / (1 + rounds / CORNER_SWAPS.halving)))
             races = min(1 + failed // CORNER_SWAPS.failures, CORNER_SWAPS.most_races)
             count = race.affordable(CORNER_SWAPS.candidates * races)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +13,10 @@ from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.best_iterate import BestIterate, Stall
 from zerothresh.methods.auto.moves.component_race import ComponentRace
+from zerothresh.methods.auto.moves.known_moves import KnownMoves
+from zerothresh.methods.auto.moves.long_kick import kicked
 from zerothresh.methods.auto.moves.long_moves import LongMoves
+from zerothresh.methods.auto.moves.step_worths import bisection_price, table_pays
 from zerothresh.methods.auto.settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -26,8 +28,9 @@ class LongSteps:
     """Forward selection by best-first bisection of groups that take long steps, then drops, swaps and other values.
 
     Short steps show nothing on a plateau, so steps go to the bounds, or over the natural length where there are none.
-    The fall of F by a whole group tells whether to split it. When no step is left, the kind of move that brought the
-    largest fall per call of late goes on.
+    The fall of F by a whole group tells whether to split it. Where trying every coordinate once costs less than k
+    bisections, a table of what each step was last worth takes their place. When no step is left, the kind of move that
+    brought the largest fall per call of late goes on.
     """
 
     name: ClassVar[str] = "long steps"
@@ -42,19 +45,20 @@ class LongSteps:
         if context.constraint.groups is not None or not free.size:
             return False
         bounded = box is not None and bool(np.isfinite(box.high[free] - box.low[free]).all())
-        values = LONG_STEPS.least_steps * (LONG_STEPS.first_groups + 2 * math.log2(free.size))  # of F, as forecast
+        values = LONG_STEPS.least_steps * bisection_price(free.size)  # of F
         steep = diagnosis.length < LONG_STEPS.short_length * float(np.abs(context.theta0).max())
         return diagnosis.rough or diagnosis.kink or steep or (bounded and context.left > values * context.n)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls in which bisection of long steps should have found a coordinate or two."""
-        return LONG_STEPS.judged_searches * context.n * math.ceil(math.log2(context.free().size + 1))
+        return LONG_STEPS.judged_searches * context.n * bisection_price(context.free().size)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Take long steps, and what follows from them, until the budget is spent."""
         race = ComponentRace(context, diagnosis)
         yield from race.begin()
-        moves, best = LongMoves(context, diagnosis, race), BestIterate(context, race)
+        kind = KnownMoves if table_pays(context) else LongMoves
+        moves, best = kind(context, diagnosis, race), BestIterate(context, race)
         # A warm start must not end behind a cold one: begin from nothing, once, unless 0 is a value like any other.
         cold = not moves.dense and bool(context.theta0.any())
         while True:
@@ -62,7 +66,7 @@ class LongSteps:
             yield from self._forward(moves, best, stall)
             yield from self._backward(moves, best, stall)
             yield from self._mixed(moves, best, stall)
-            yield from moves.begin_again() if cold else moves.kick(best.theta)
+            yield from moves.begin_again() if cold else moves.go_to(kicked(moves, best.theta))
             cold = False
 
     def _forward(self, moves: LongMoves, best: BestIterate, stall: Stall) -> Generator[Probes, Answers, None]:
@@ -85,10 +89,13 @@ class LongSteps:
         race = moves.race
         kinds = (moves.add, moves.drop, moves.exchange, moves.turn, moves.swap, moves.value, moves.drift)
         rates, spent = np.zeros(len(kinds)), np.zeros(len(kinds))  # recent falls per value of F, and values
+        failed = np.zeros(len(kinds), np.int64)  # times in a row
         idle = 0  # moves in a row that had nothing to ask for
         for turn in itertools.count():
             if race.due:
                 yield from race.grow()
+            if (yield from best.catch_up(moves.go_to)):
+                stall = Stall(race)
             explore = turn % LONG_STEPS.explore == 0 or not rates.any()
             kind = int(np.argmin(spent) if explore else np.argmax(rates))
             before = race.calls
@@ -98,7 +105,9 @@ class LongSteps:
             idle = 0 if asked else idle + 1
             values = max(asked, 1)
             keep = (1 - LONG_STEPS.recent) ** values
-            rates[kind] = keep * rates[kind] + (1 - keep) * fall / values if asked else 0.0
+            failed[kind] = 0 if fall > 0 else failed[kind] + 1
+            lost = not asked or failed[kind] >= LONG_STEPS.explore  # its past falls say nothing any more
+            rates[kind] = 0.0 if lost else keep * rates[kind] + (1 - keep) * fall / values
             stall.note(fall)
             best.note()
             if stall.reached or idle > len(kinds):

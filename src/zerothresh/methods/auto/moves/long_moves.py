@@ -11,6 +11,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.step_groups import GroupQueue, StepGroup, reach, split, targets_of
+from zerothresh.methods.auto.moves.step_worths import StepWorths
 from zerothresh.methods.auto.settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -34,7 +35,7 @@ class LongMoves:
         self.kept[context.constraint.include] = True
         self.low, self.high = reach(context, diagnosis)
         self.targets = targets_of(context, self.low, self.high)
-        self.gain = np.zeros((len(self.targets), context.d))  # last known fall of F by a single step to each target
+        self.worths = StepWorths(self.targets)
         self.loss = np.full(context.d, -np.inf)  # last known rise of F if the coordinate is set to 0
         self.loss_measured = np.full(context.d, -1)  # the iterate at which it was measured
         self.steps = LONG_STEPS.first_step * (self.high - self.low)
@@ -63,7 +64,7 @@ class LongMoves:
         known = [replace(group, changes=each) for group, each in zip(groups, changes, strict=True)]
         for group in known:
             if group.coordinates.size == 1:
-                self.gain[group.aim, group.coordinates[0]] = -group.change
+                self.worths.note(group, self.iterate)
         return known
 
     def _best_step(self, pool: Indices, most: float) -> Generator[Probes, Answers, StepGroup | None]:
@@ -86,6 +87,11 @@ class LongMoves:
                 return group
             queue.push(halves)
 
+    def _new_step(self) -> Generator[Probes, Answers, StepGroup | None]:
+        """Find a step of coordinates at 0, as `add` takes it."""
+        scarce = self.context.k / self.free.size  # where few coordinates may change, none of them is wasted
+        return (yield from self._best_step(self.outside, LONG_STEPS.group_room * scarce * self.room))
+
     def _try(self, point: Array, changes: Array | None = None) -> Generator[Probes, Answers, float]:
         """Take a point if F falls there; return the change of F. ``changes`` are those of the components, if known."""
         race = self.race
@@ -96,10 +102,15 @@ class LongMoves:
         change = float(changes.mean())
         if change <= -race.floor():
             race.take(point, changes, race.active)
-            if change < 0:
+            if change < -self.least:
                 self.iterate += 1
                 self.tried.clear()
         return change
+
+    @property
+    def least(self) -> float:
+        """A fall of F up to which worths and losses stay up to date."""
+        return 0.0
 
     # The moves.
 
@@ -107,8 +118,7 @@ class LongMoves:
         """Take the best step of coordinates at 0 that bisection finds."""
         if not self.room:
             return 0.0
-        scarce = self.context.k / self.free.size  # where few coordinates may change, none of them is wasted
-        group = yield from self._best_step(self.outside, LONG_STEPS.group_room * scarce * self.room)
+        group = yield from self._new_step()
         if group is None or group.change >= 0:
             return 0.0
         return max(0.0, -(yield from self._try(group.applied(self.race.theta), group.changes)))
@@ -156,21 +166,31 @@ class LongMoves:
         self.loss[j], self.loss_measured[j] = change, self.iterate
         return max(0.0, -change)
 
-    def swap(self) -> Move:
-        """Try the exchange of two coordinates that promises most by what is known of each."""
+    def _swaps(self) -> list[tuple[float, int, int]]:
+        """Return the most promising exchanges: their falls, what goes, and what comes (in the flat table of worths)."""
         drops = self._cheapest()[: LONG_STEPS.best_drops]
-        gain = np.where(self.race.theta == 0, self.gain, 0.0).ravel()
+        gain = np.where(self.race.theta == 0, self.worths.gain, 0.0).ravel()
         places = np.flatnonzero(gain > 0)
         places = places[np.argsort(-gain[places], kind="stable")][: LONG_STEPS.best_adds]
-        promised = self.loss[drops][:, None] - gain[places]
-        for place in np.argsort(promised, axis=None, kind="stable").tolist():
-            i, add = int(drops[place // places.size]), int(places[place % places.size])
+        promised = gain[places] - self.loss[drops][:, None]
+        order = np.argsort(-promised, axis=None, kind="stable").tolist()
+        return [
+            (float(promised.flat[at]), int(drops[at // places.size]), int(places[at % places.size])) for at in order
+        ]
+
+    def swap(self) -> Move:
+        """Try the exchange of two coordinates that promises most by what is known of each."""
+        for _, i, add in self._swaps():
             if (i, add) not in self.tried:
                 self.tried.add((i, add))
                 point, (aim, j) = self.race.theta.copy(), divmod(add, self.context.d)
                 point[i], point[j] = 0.0, self.targets[aim][j]
+                iterate = self.iterate
                 change = yield from self._try(point)
-                self.gain.ravel()[add] = self.loss[i] - change
+                if self.worths.measured[aim, j] < iterate:
+                    self.worths.gain[aim, j] = self.loss[i] - change
+                elif self.loss_measured[i] < iterate:  # of the two, what is out of date was wrong
+                    self.loss[i] = change + self.worths.gain[aim, j]
                 return max(0.0, -change)
         return 0.0
 
@@ -210,32 +230,11 @@ class LongMoves:
         self.spread = max(self.spread, LONG_STEPS.shortest)
         return max(0.0, -change)
 
-    def kick(self, best: Array) -> Generator[Probes, Answers, None]:
-        """Go to the best point with some coordinates of its support replaced: one of them, or up to all."""
-        rng, context = self.context.rng, self.context
-        support = np.flatnonzero(best)
-        droppable = support[~self.kept[support]]
-        outside = self.free[best[self.free] == 0]
-        point = best.copy()
-        if self.dense:
-            new = self.free[rng.subset(self.free.size, int(self.free.size ** float(rng.uniform()[0])))]
-            point[new] = np.where(rng.uniform(new.size) < 0.5, self.high[new], self.low[new])
-        elif droppable.size:
-            size = int(droppable.size ** float(rng.uniform()[0]))
-            point[droppable[rng.subset(droppable.size, size)]] = 0.0
-        room = context.k - int(np.count_nonzero((point != 0) | self.kept))
-        if outside.size and room and not self.dense:
-            new = outside[rng.subset(outside.size, min(room, outside.size))]
-            new = new[: max(1, support.size - np.count_nonzero(point))]
-            up = (rng.uniform(new.size) < 0.5) & (self.high[new] > 0) | (self.low[new] == 0)
-            point[new] = np.where(up, self.high[new], self.low[new])
-        yield from self._go_to(point)
-
     def begin_again(self) -> Generator[Probes, Answers, None]:
         """Go to the point without any coordinate, except those that must be included."""
-        yield from self._go_to(self.context.constraint.project(np.zeros(self.context.d)))
+        yield from self.go_to(self.context.constraint.project(np.zeros(self.context.d)))
 
-    def _go_to(self, point: Array) -> Generator[Probes, Answers, None]:
+    def go_to(self, point: Array) -> Generator[Probes, Answers, None]:
         """Search on from another point, with all steps as at first."""
         yield from self.race.jump(point)
         self.iterate += 1
