@@ -147,6 +147,8 @@ class GaussianProcessSettings:
     jitter: float = 1e-9  # of the variance, so that the covariance can be factorised
     least_variance: float = 1e-12  # of the variance: below it rounding decides
     refused: float = 1e10  # the objective where the covariance cannot be factorised
+    most_missed: float = 0.2  # of the variance of the values: what a process that predicts F misses of left-out ones
+    most_surprise: float = 0.7  # mean square of left-out errors over deviations: 0.2-0.7 if F is smooth, else 0.8-2
     asymptotic: float = -6.0  # deviations from which the expansion of the expected improvement is exact to 1 %
 
 
@@ -185,13 +187,15 @@ class GlobalSearchSettings:
     mean_every: int = 3  # every third call goes to the minimiser of the mean: it polishes where improvement explores
     form_every: int = 8  # calls after which all forms of the process are fitted again; in between, only the best one
     gain: float = 1e-3  # of the fall from the median to the lowest value: less is no improvement
-    patience: int = 8  # calls without improvement that end the first descent, which sees the whole cube
-    later_patience: int = 6  # and the later ones, which see a part of it
-    later_width: float = 0.35  # half the width of that part
-    narrowing: float = 0.85  # factor of the width after a call without improvement
+    patience: int = 8  # calls without improvement that end a descent by process, which sees the whole cube at first
+    idle_steps: int = 6  # the same for a descent by quadratic model
+    narrowing: float = 0.5  # factor of the width of the box in which a process looks, after a call without improvement
     least_width: float = 0.02
-    basin: float = 0.6  # lengths around a bottom within which values are left out of later models
-    trusted_weight: float = 4.0  # of the process, where it is smooth or a sum over the coordinates (not on Ackley's)
+    basin: float = 0.9  # lengths around a bottom within which another descent neither begins nor looks
+    shortlist: int = 48  # best candidates that are tested for lying in a known basin
+    way_points: int = 9  # points on the way from a candidate to a bottom
+    barrier: float = 0.05  # of the spread of the values: a lower one on this way does not part two basins
+    trusted_weight: float = 4.0  # of a process that predicts values it was not fitted to
     first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
     near_radii: tuple[float, float] = (0.01, 0.08)  # the same for descents from the best point, drawn by chance
     last_radius: float = 1e-3  # where it ends
@@ -200,7 +204,7 @@ class GlobalSearchSettings:
     largest_radius: float = 0.5  # half of the cube
     misfit: float = 0.1  # of the spread of the values that a model goes near: 0, .03, .1, .3 need on Ackley6 209, 115,
     # 107, 114 calls, and on Rosenbrock4 146, 132, 125, 245
-    hope: float = 10.0  # falls as large as the model predicts, after which a descent must have passed the best point
+    hope: float = 10.0  # falls as large as predicted, or as the last, after which a descent must have passed the best
     small_radius: float = 0.05  # from which on descents without hope end
     far: float = 2.0  # radii from which a point of the model is replaced when a step fails (Powell)
     shortest_step: float = 0.1  # radii: a shorter step asks for a smaller region instead of a value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
@@ -12,6 +13,7 @@ from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
+Mask = NDArray[np.bool_]
 Ask = Callable[[list[Array]], Generator[Probes, Answers, Array]]  # points of the cube -> values of F
 Report = Callable[[Array, float], None]  # a point of the cube that may be returned, and what F is believed to be there
 
@@ -68,11 +70,15 @@ class CubeSearch:
 
     def outside_basins(self) -> Indices:
         """Return the points that lie in no basin whose bottom has been found."""
-        outside = np.ones(self.y.size, bool)
+        return np.flatnonzero(~self.in_basin(self.Z))
+
+    def in_basin(self, points: Array) -> Mask:
+        """Which of the points lie in a basin whose bottom has been found."""
+        inside = np.zeros(len(points), bool)
         for bottom, width in self.basins:
-            outside &= (np.abs(self.Z - bottom) / width).max(axis=1) > 1
-        return np.flatnonzero(outside)
+            inside |= (np.abs(points - bottom) <= width).all(axis=1)
+        return inside
 
     def close_basin(self, bottom: Array, lengths: Array) -> None:
         """Note that a descent has ended here; ``lengths`` are those over which F changes."""
-        self.basins.append((bottom, SET.basin * np.clip(lengths, *SET.length_range)))
+        self.basins.append((bottom, SET.basin * np.maximum(lengths, SET.length_range[0])))

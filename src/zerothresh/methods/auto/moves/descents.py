@@ -29,7 +29,8 @@ class Descents:
         self.values = {"process": 0.0, "near": np.inf, "far": 0.0}  # that each kind has had
         self.kind = "process"
         self.near_made = False
-        self.kernel = ""  # of the last process
+        self.additive = False  # whether the last process was a sum over the coordinates
+        self.trusted = False  # whether a process has predicted values that it was not fitted to
 
     @property
     def all_kinds_made(self) -> bool:
@@ -42,8 +43,9 @@ class Descents:
         first = self.values[kind] == 0
         before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
         if kind == "process":
-            process = yield from descend_by_process(search, everywhere=first)
-            self.kernel = process.form[1]
+            process = yield from descend_by_process(search, everywhere=first or self.additive)
+            self.additive = process.additive
+            self.trusted |= process.predicts()
         elif kind == "far":
             outside = search.outside_basins()
             known = first and outside.size > 0
@@ -58,14 +60,14 @@ class Descents:
         if kind == "far" and first:
             self.values["near"] = self.values["far"]  # as if it had begun together with the others
         better = search.y.min() < before - SET.gain * fall
-        if kind == "process" and first and self.kernel == "gauss":
-            return  # F is smooth: if this was a wrong basin, another process leaves it with the fewest calls
+        if kind == "process" and first and self.trusted:
+            return  # if this was a wrong basin, another process finds the next one with the fewest calls
         if better and kind == "far":
             self.kind = "near"
         elif first or not better:
             self.kind = min(KINDS, key=self._turn)
 
     def _turn(self, kind: str) -> float:
-        """Return the values that a kind has had, weighted: what is smooth, or a sum, is learnt best by the process."""
-        trusted = kind == "process" and self.kernel in ("gauss", "sum")
+        """Return the values that a kind has had, weighted: a process that predicts F needs the fewest."""
+        trusted = kind == "process" and self.trusted
         return self.values[kind] / (SET.trusted_weight if trusted else 1.0)

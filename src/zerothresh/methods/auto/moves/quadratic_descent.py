@@ -31,7 +31,7 @@ def descend_by_quadratic(search: CubeSearch, *, start: Array, radius: float) -> 
         nearest = search.y.size - 1
     descent = QuadraticDescent(search, nearest, radius)
     yield from descent.design()
-    while descent.radius > SET.last_radius and descent.idle < SET.later_patience:
+    while descent.radius > SET.last_radius and descent.idle < SET.idle_steps:
         yield from descent.step()
     search.close_basin(descent.z, np.full(search.p, SET.first_radius))
 
@@ -90,7 +90,7 @@ class QuadraticDescent:
         step, change = minimise_in_box(g, self.H, low, high, starts)
         length = float(np.abs(step).max())
         if radius <= SET.small_radius and search.y[self.centre] + SET.hope * change > search.y.min():
-            self.idle = SET.later_patience
+            self.idle = SET.idle_steps
             return
         if -change < SET.gain * search.fall * radius or length < SET.shortest_step:
             self.idle += 1
