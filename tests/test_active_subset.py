@@ -200,7 +200,7 @@ def test_the_arm_fits_only_where_bisection_is_cheaper_than_a_gradient():
 def test_the_process_goes_through_its_values_and_is_unsure_elsewhere():
     X = np.random.default_rng(0).random((25, 2))
     y = np.sin(5 * X[:, 0]) + X[:, 1]
-    process = fit(X, y, np.ones(25), (False, "gauss"), None, random=False)
+    process = fit(X, y, np.ones(25), (False, "gauss"), None)
     mean, deviation = process.predict(np.concatenate([X, [[3.0, 3.0]]]))
     assert np.abs(mean[:-1] - process.t).max() < 0.02
     assert deviation[-1] > 10 * deviation[:-1].max()

@@ -121,7 +121,6 @@ class ActiveSubsetSettings:
     growths: int = 6  # times that the region is enlarged where F shows no change and there are no bounds
     growth: float = 10.0  # factor of one enlargement
     edge: float = 0.05  # of the region: a minimum this near to its end asks for a larger one, where there are no bounds
-    believed_margin: float = 0.5  # of the noise: how much better a point must be believed to be to replace the last
     region: float = 10.0  # natural lengths per coordinate from the start to each side, where there are no bounds
     pair_values: int = 4  # values that a pair of points and the first halving of what differs take
 
@@ -138,7 +137,7 @@ class GaussianProcessSettings:
     length_range: tuple[float, float] = (-5.0, 4.0)  # logarithms: beyond them F is noise, or constant
     amplitude_spread: float = 1.5  # of its logarithm; values have variance 1
     amplitude_range: tuple[float, float] = (-3.0, 4.0)
-    usual_noise: tuple[float, float] = (2.5e-3, 5e-2)  # without and with random noise, relative to the spread
+    least_noise: float = 2.5e-3  # of the spread: what is expected where values are not random
     noise_spread: float = 2.0  # of its logarithm: weak coordinates and a wrong kernel look like noise, too
     noise_range: tuple[float, float] = (-11.0, 1.0)
     warp_quantile: float = 0.25  # of the values above the lowest: the warp log(1 + y/c) begins to bend there
@@ -186,6 +185,7 @@ class GlobalSearchSettings:
     length_range: tuple[float, float] = (0.05, 0.7)  # of the cube: limits of what moves take for a length
     mean_every: int = 3  # every third call goes to the minimiser of the mean: it polishes where improvement explores
     form_every: int = 8  # calls after which all forms of the process are fitted again; in between, only the best one
+    believed_margin: float = 0.5  # of the noise: how much better a point must be believed to be to be an improvement
     gain: float = 1e-3  # of the fall from the median to the lowest value: less is no improvement
     patience: int = 8  # calls without improvement that end a descent by process, which sees the whole cube at first
     idle_steps: int = 6  # the same for a descent by quadratic model
@@ -214,6 +214,18 @@ class GlobalSearchSettings:
 
 
 GLOBAL_SEARCH = GlobalSearchSettings()
+
+
+@dataclass(frozen=True)
+class BeliefSettings:
+    """Which point is the best one if values are random."""
+
+    most_points: int = 60  # lowest values that the process goes near: higher ones tell little of the bottom
+    hoped: float = 1.0  # deviations that a rival may be better than believed
+    most_repeats: int = 6  # further values after each descent, which takes some dozen
+
+
+BELIEF = BeliefSettings()
 
 
 # --- Grouped slopes: fewer calls than coordinates -------------------------------------------------------------------

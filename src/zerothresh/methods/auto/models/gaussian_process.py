@@ -127,7 +127,7 @@ def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float, tu
     return (y - centre) / deviation, jacobian - y.size * math.log(deviation), centre, deviation, (lowest, scale)
 
 
-def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, random: bool) -> GaussianProcess:
+def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, noise: float = 0.0) -> GaussianProcess:
     """Fit the parameters by their posterior density.
 
     Arguments
@@ -135,12 +135,12 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, rand
     X: array of shape (points, p) in the unit cube. y: array (points,), the values, means of ``counts`` calls each.
     form: the warp and the kernel.
     start: the parameters to start from, or None: then two standard starts are tried.
-    random: bool, whether values are random, so that the prior of the noise allows for it.
+    noise: float, the standard deviation of a random value, around which the prior of the noise is.
     """
     p = X.shape[1]
     t, jacobian, centre, scale, warp = _standardise(y, form[0])
     squares = (X[:, None, :] - X[None, :, :]) ** 2
-    prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(SET.usual_noise[random])])
+    prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(max(noise / scale, SET.least_noise))])
     spread = np.array([SET.length_spread] * p + [SET.amplitude_spread, SET.noise_spread])
 
     def objective(parameters: Array) -> tuple[float, Array]:

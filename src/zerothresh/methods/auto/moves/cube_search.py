@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.models.gaussian_process import Form
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -28,11 +29,12 @@ class CubeSearch:
     report: is told of points that are believed to be good.
     Z, y, counts: arrays of shape (points, p), (points,) and (points,): values that are known already, and of how many
         calls each is the mean.
+    known: int, how many of them, the first ones, may be infeasible and are not reported.
     noise: float, the standard deviation of a value. random: whether a point gives different values.
 
     Attributes
     ----------
-    known: int, how many of the values were known before; those points may be infeasible and are not reported.
+    parameters: of the processes that were fitted to the lowest values.
     basins: the bottoms of descents that have ended, with their widths.
     """
 
@@ -43,13 +45,15 @@ class CubeSearch:
         report: Report,
         data: tuple[Array, Array, Array],
         *,
+        known: int,
         noise: float,
         random: bool,
     ) -> None:
         self.context, self._ask, self.report = context, ask, report
         self.Z, self.y, self.counts = data
         self.noise, self.random = noise, random
-        self.known, self.p = self.y.size, self.Z.shape[1]
+        self.known, self.p = known, self.Z.shape[1]
+        self.parameters: dict[Form, Array] = {}
         self.basins: list[tuple[Array, Array]] = []
 
     def ask(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
@@ -62,6 +66,13 @@ class CubeSearch:
             best = int(np.argmin(values))
             self.report(points[best], float(values[best]))
         return values
+
+    def ask_again(self, index: int) -> Generator[Probes, Answers, None]:
+        """Ask for F once more at a point, and keep the mean."""
+        value = float((yield from self._ask([self.Z[index]]))[0])
+        self.y, self.counts = self.y.copy(), self.counts.copy()
+        self.counts[index] += 1
+        self.y[index] += (value - self.y[index]) / self.counts[index]
 
     @property
     def fall(self) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 import numpy as np
 
+from zerothresh.methods.auto.moves.believed_best import settle
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
 from zerothresh.methods.auto.moves.process_descent import descend_by_process
 from zerothresh.methods.auto.moves.quadratic_descent import descend_by_quadratic
@@ -30,7 +31,7 @@ class Descents:
         self.kind = "process"
         self.near_made = False
         self.additive = False  # whether the last process was a sum over the coordinates
-        self.trusted = False  # whether a process has predicted values that it was not fitted to
+        self.trusted = False  # whether processes predict values that they were not fitted to, and find further basins
 
     @property
     def all_kinds_made(self) -> bool:
@@ -43,9 +44,10 @@ class Descents:
         first = self.values[kind] == 0
         before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
         if kind == "process":
+            closed = len(search.basins)
             process = yield from descend_by_process(search, everywhere=first or self.additive)
             self.additive = process.additive
-            self.trusted |= process.predicts()
+            self.trusted = (self.trusted or process.predicts()) and len(search.basins) > closed
         elif kind == "far":
             outside = search.outside_basins()
             known = first and outside.size > 0
@@ -56,13 +58,15 @@ class Descents:
             shortest, longest = SET.near_radii
             radius = shortest * (longest / shortest) ** float(search.context.rng.uniform()[0])
             yield from descend_by_quadratic(search, start=search.Z[int(np.argmin(search.y))], radius=radius)
+        if search.random:
+            yield from settle(search)
         self.values[kind] += search.y.size - begin
         if kind == "far" and first:
             self.values["near"] = self.values["far"]  # as if it had begun together with the others
         better = search.y.min() < before - SET.gain * fall
         if kind == "process" and first and self.trusted:
             return  # if this was a wrong basin, another process finds the next one with the fewest calls
-        if better and kind == "far":
+        if better and kind == "far" and not self.trusted:
             self.kind = "near"
         elif first or not better:
             self.kind = min(KINDS, key=self._turn)

@@ -17,6 +17,7 @@ from zerothresh.methods.auto.models.gaussian_process import (
     forms,
     log_expected_improvement,
 )
+from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.cube_search import CubeSearch, Mask
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
 from zerothresh.rounds.answers import Answers
@@ -44,6 +45,7 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         yield from search.ask(list(rng.uniform(fresh * p).reshape(fresh, p)))
     fitted: dict[Form, Array] = {}  # the parameters of each form, to start from
     failures, turn, form = 0, 0, None
+    margin = SET.believed_margin * search.noise if search.random else 0.0
     path: list[float] = []  # the lowest value of this descent before each call
     while True:
         used = _usable(search, begin)
@@ -60,19 +62,17 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         lowest = own[np.argmin(believed[own])]
         centre = search.Z[used[lowest]]
         if search.random:
-            _report(search, used, believed)
+            report_believed_best(search)
+        better = not path or believed[lowest] < min(path) - max(SET.gain * search.fall, margin)
+        failures, width = (0, 1.0) if better else (failures + 1, max(SET.narrowing * width, SET.least_width))
         path.append(float(believed[lowest]))
         if failures >= SET.patience or _hopeless(search, path):
             search.close_basin(centre, process.lengths)
             break
         by_mean = turn % SET.mean_every == SET.mean_every - 1
         z = _propose(search, process, centre, float(process.t[lowest]), width, by_mean=by_mean)
-        value = float((yield from search.ask([z]))[0])
+        yield from search.ask([z])
         turn += 1
-        if value < believed[lowest] - max(SET.gain * search.fall, search.noise if search.random else 0.0):
-            failures, width = 0, 1.0
-        else:
-            failures, width = failures + 1, max(SET.narrowing * width, SET.least_width)
     return process
 
 
@@ -99,14 +99,6 @@ def _in_basins(search: CubeSearch, process: GaussianProcess, points: Array) -> M
     return inside
 
 
-def _report(search: CubeSearch, used: Indices, believed: Array) -> None:
-    """Report the best of the points that were asked for by the search itself."""
-    asked = np.flatnonzero(used >= search.known)
-    if asked.size:
-        best = asked[np.argmin(believed[asked])]
-        search.report(search.Z[used[best]], float(believed[best]))
-
-
 def _usable(search: CubeSearch, begin: int) -> Indices:
     """Choose the values for a model: not those of basins that are done with, and not too many."""
     chosen = np.union1d(search.outside_basins(), np.arange(begin, search.y.size))
@@ -125,8 +117,9 @@ def _not_too_many(search: CubeSearch, chosen: Indices) -> Indices:
 def _best_fit(search: CubeSearch, used: Indices, fitted: dict[Form, Array], form: Form | None) -> GaussianProcess:
     """Fit the process in one form, or in all forms, of which the evidence chooses."""
     X, y, counts = search.Z[used], search.y[used], search.counts[used]
+    noise = search.noise if search.random else 0.0
     candidates = forms(search.p, search.random) if form is None else [form]
-    processes = [fit(X, y, counts, candidate, fitted.get(candidate), search.random) for candidate in candidates]
+    processes = [fit(X, y, counts, candidate, fitted.get(candidate), noise) for candidate in candidates]
     fitted.update((process.form, process.parameters) for process in processes)
     return max(processes, key=lambda process: process.evidence)
 
