@@ -91,5 +91,9 @@ class CubeSearch:
         return inside
 
     def close_basin(self, bottom: Array, lengths: Array) -> None:
-        """Note that a descent has ended here; ``lengths`` are those over which F changes."""
-        self.basins.append((bottom, SET.basin * np.maximum(lengths, SET.length_range[0])))
+        """Note that a descent has ended here, unless noise hides where the bottom is.
+
+        ``lengths`` are those over which F changes.
+        """
+        if not self.random:
+            self.basins.append((bottom, SET.basin * np.maximum(lengths, SET.length_range[0])))

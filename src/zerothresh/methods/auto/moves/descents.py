@@ -45,9 +45,9 @@ class Descents:
         before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
         if kind == "process":
             closed = len(search.basins)
-            process = yield from descend_by_process(search, everywhere=first or self.additive)
+            process = yield from descend_by_process(search, everywhere=first or self.additive or search.random)
             self.additive = process.additive
-            self.trusted = (self.trusted or process.predicts()) and len(search.basins) > closed
+            self.trusted = (self.trusted or process.predicts()) and (search.random or len(search.basins) > closed)
         elif kind == "far":
             outside = search.outside_basins()
             known = first and outside.size > 0
