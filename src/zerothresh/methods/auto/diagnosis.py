@@ -76,14 +76,13 @@ class _Diagnoser:
     def _find_length(self) -> Generator[Probes, Answers, Diagnosis]:
         """Lengthen and shorten a step until the slope and the curvature both show."""
         h = DIAGNOSIS.first_step * self.probe.scale
+        if self.probe.random:
+            h = yield from self._shortest_visible(h)
         straight_length, switches, previous, last_curved = 0.0, 0, (0.0, 0.0), (math.inf, 0.0)
         noise_known, kink_checks, noises = self.probe.random, 0, [0.0, 0.0]
         first_even: Differences | None = None
         seen = Differences(h, 0.0, 0.0, 0.0, 0.0, np.empty(0))
         for _ in range(DIAGNOSIS.most_rounds):
-            if self.probe.random and (yield from self.probe.hides(h)) and h < self.probe.longest:
-                h = min(DIAGNOSIS.lengthen * h, self.probe.longest)
-                continue
             seen = yield from self.probe.differences(h)
             first, second, floor = seen.first, seen.second, self.probe.noise_floor
             noises.append(self.probe.noise)
@@ -143,6 +142,17 @@ class _Diagnoser:
                 h *= min(max(DIAGNOSIS.aim / seen.bend, DIAGNOSIS.most_shortening), DIAGNOSIS.most_lengthening)
                 h = min(h, self.probe.longest)
         return (yield from self._conclude(seen))
+
+    def _shortest_visible(self, h: float) -> Generator[Probes, Answers, float]:
+        """Return the shortest step that random noise does not hide, by bisection of lengths from h on."""
+        low, high = 0, math.ceil(math.log(self.probe.longest / h, DIAGNOSIS.lengthen))
+        while low < high:
+            middle = (low + high) // 2
+            if (yield from self.probe.hides(h * DIAGNOSIS.lengthen**middle)):
+                low = middle + 1
+            else:
+                high = middle
+        return min(h * DIAGNOSIS.lengthen**low, self.probe.longest)
 
     def _may_be_kink(self, seen: Differences) -> bool:
         """Whether the second difference across the start is out of proportion to that on one side."""

@@ -108,10 +108,10 @@ class LineProbe:
         self.repeats = DIAGNOSIS.random_repeats
 
     def hides(self, h: float) -> Generator[Probes, Answers, bool]:
-        """Whether random noise hides a step of length h; single values are enough to see that."""
+        """Whether random noise hides two steps of length h; single values are enough to see that."""
         self.repeats = 1
-        seen = yield from self.differences(h)
-        hidden = float(np.abs(seen.values - self.f0).max()) <= self.noise_floor
+        seen = yield from self.values_at(*((2 * h,) if self.one_sided else (2 * h, -2 * h)))
+        hidden = float(np.abs(seen - self.f0).max()) <= self.noise_floor
         self.repeats = DIAGNOSIS.random_repeats
         return hidden
 
