@@ -221,8 +221,8 @@ class BeliefSettings:
     """Which point is the best one if values are random."""
 
     most_points: int = 60  # lowest values that the process goes near: higher ones tell little of the bottom
-    hoped: float = 1.0  # deviations that a rival may be better than believed
-    most_repeats: int = 6  # further values after each descent, which takes some dozen
+    hoped: float = 1.5  # deviations that a rival may be better than believed
+    most_repeats: int = 16  # further values after each descent at most, which takes some dozen itself
 
 
 BELIEF = BeliefSettings()
