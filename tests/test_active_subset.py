@@ -12,6 +12,8 @@ from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
 from zerothresh.methods.auto.models.gaussian_process import fit, log_expected_improvement
 from zerothresh.methods.auto.models.quadratic_surface import interpolate, minimise_in_box
 from zerothresh.methods.auto.moves.active_screen import ActiveScreen
+from zerothresh.methods.auto.moves.believed_best import report_believed_best
+from zerothresh.methods.auto.moves.cube_search import CubeSearch
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.task import Task
@@ -200,10 +202,85 @@ def test_the_arm_fits_only_where_bisection_is_cheaper_than_a_gradient():
 def test_the_process_goes_through_its_values_and_is_unsure_elsewhere():
     X = np.random.default_rng(0).random((25, 2))
     y = np.sin(5 * X[:, 0]) + X[:, 1]
-    process = fit(X, y, np.ones(25), (False, "gauss"), None, random=False)
+    process = fit(X, y, np.ones(25), (False, "gauss"), None)
     mean, deviation = process.predict(np.concatenate([X, [[3.0, 3.0]]]))
     assert np.abs(mean[:-1] - process.t).max() < 0.02
     assert deviation[-1] > 10 * deviation[:-1].max()
+
+
+def test_a_process_given_its_own_values_is_the_same():
+    X = np.random.default_rng(0).random((20, 2))
+    y = np.exp(X[:, 0]) * (1 + X[:, 1])
+    for form in ((False, "sum"), (True, "matern")):
+        process = fit(X, y, np.ones(20), form, None)
+        again, Z = process.given(X, y, np.ones(20)), np.random.default_rng(1).random((5, 2))
+        assert again.predict(Z)[0] == pytest.approx(process.predict(Z)[0], abs=1e-6)
+
+
+def test_a_process_says_whether_it_predicts_values_that_are_left_out():
+    X = np.random.default_rng(0).random((40, 2))
+    smooth = np.sin(5 * X[:, 0]) + X[:, 1] ** 2
+    ripples = np.random.default_rng(1).standard_normal(40)
+    assert fit(X, smooth, np.ones(40), (False, "matern"), None).predicts()
+    assert not fit(X, smooth + 0.5 * ripples, np.ones(40), (False, "matern"), None).predicts()
+
+
+def searched(Z, y, *, noise=0.0, known=0):
+    """A search of the unit cube with these values, and the list of what it reports."""
+    reports = []
+    search = CubeSearch(
+        None,
+        lambda points: iter(()),
+        lambda z, fun: reports.append((z, fun)),
+        (Z, y, np.ones(y.size)),
+        known=known,
+        noise=noise,
+        random=noise > 0,
+    )
+    return search, reports
+
+
+def test_a_value_that_is_low_by_chance_is_not_believed():
+    rng = np.random.default_rng(3)
+    Z = rng.random((40, 2))
+    F = ((Z - 0.3) ** 2).sum(axis=1)
+    y = F + 0.03 * rng.standard_normal(40)
+    lucky = int(np.argmin(np.abs(F - 0.08)))
+    y[lucky] = y.min() - 0.01
+    search, reports = searched(Z, y, noise=0.03)
+    report_believed_best(search)
+    z, believed = reports[0]
+    assert np.abs(z - Z[lucky]).max() > 0
+    assert ((z - 0.3) ** 2).sum() < F[lucky]
+    assert believed > y.min()
+
+
+def test_points_that_may_be_infeasible_are_not_reported():
+    Z = np.random.default_rng(0).random((30, 2))
+    F = ((Z - 0.3) ** 2).sum(axis=1)
+    order = np.argsort(F)
+    search, reports = searched(Z[order], F[order], noise=1e-3, known=10)
+    report_believed_best(search)
+    assert np.abs(Z[order][10:] - reports[0][0]).sum(axis=1).min() == 0
+
+
+def test_a_known_basin_is_left_out_unless_noise_hides_its_bottom():
+    Z = np.random.default_rng(0).random((50, 2))
+    for noise in (0.0, 0.1):
+        search, _ = searched(Z, Z.sum(axis=1), noise=noise)
+        search.close_basin(np.array([0.2, 0.2]), np.full(2, 0.2))
+        outside = search.outside_basins()
+        assert (outside.size == 50) == (noise > 0)
+        assert noise or (np.abs(Z[outside] - 0.2).max(axis=1) > 0.15).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_wrong_well_of_a_sum_over_coordinates_is_left(seed):
+    f, _ = embedded(
+        lambda z: float((0.5 * (x**4 - 16 * x**2 + 5 * x)).sum()) if (x := 10 * z - 5).size else 0.0, 4, seed
+    )
+    _, context, _, _ = driven(f, arm, k=4, seed=seed, budget=200)
+    assert f(context.theta) < -0.97 * 4 * 39.166  # the next best of the 16 wells has 91 %
 
 
 def test_expected_improvement_has_no_jump_where_its_expansion_begins():

@@ -124,7 +124,6 @@ class ActiveSubsetSettings:
     growths: int = 6  # times that the region is enlarged where F shows no change and there are no bounds
     growth: float = 10.0  # factor of one enlargement
     edge: float = 0.05  # of the region: a minimum this near to its end asks for a larger one, where there are no bounds
-    believed_margin: float = 0.5  # of the noise: how much better a point must be believed to be to replace the last
     region: float = 10.0  # natural lengths per coordinate from the start to each side, where there are no bounds
     pair_values: int = 4  # values that a pair of points and the first halving of what differs take
 
@@ -141,7 +140,7 @@ class GaussianProcessSettings:
     length_range: tuple[float, float] = (-5.0, 4.0)  # logarithms: beyond them F is noise, or constant
     amplitude_spread: float = 1.5  # of its logarithm; values have variance 1
     amplitude_range: tuple[float, float] = (-3.0, 4.0)
-    usual_noise: tuple[float, float] = (2.5e-3, 5e-2)  # without and with random noise, relative to the spread
+    least_noise: float = 2.5e-3  # of the spread: what is expected where values are not random
     noise_spread: float = 2.0  # of its logarithm: weak coordinates and a wrong kernel look like noise, too
     noise_range: tuple[float, float] = (-11.0, 1.0)
     warp_quantile: float = 0.25  # of the values above the lowest: the warp log(1 + y/c) begins to bend there
@@ -150,6 +149,8 @@ class GaussianProcessSettings:
     jitter: float = 1e-9  # of the variance, so that the covariance can be factorised
     least_variance: float = 1e-12  # of the variance: below it rounding decides
     refused: float = 1e10  # the objective where the covariance cannot be factorised
+    most_missed: float = 0.2  # of the variance of the values: what a process that predicts F misses of left-out ones
+    most_surprise: float = 0.7  # mean square of left-out errors over deviations: 0.2-0.7 if F is smooth, else 0.8-2
     asymptotic: float = -6.0  # deviations from which the expansion of the expected improvement is exact to 1 %
 
 
@@ -187,14 +188,17 @@ class GlobalSearchSettings:
     length_range: tuple[float, float] = (0.05, 0.7)  # of the cube: limits of what moves take for a length
     mean_every: int = 3  # every third call goes to the minimiser of the mean: it polishes where improvement explores
     form_every: int = 8  # calls after which all forms of the process are fitted again; in between, only the best one
+    believed_margin: float = 0.5  # of the noise: how much better a point must be believed to be to be an improvement
     gain: float = 1e-3  # of the fall from the median to the lowest value: less is no improvement
-    patience: int = 8  # calls without improvement that end the first descent, which sees the whole cube
-    later_patience: int = 6  # and the later ones, which see a part of it
-    later_width: float = 0.35  # half the width of that part
-    narrowing: float = 0.85  # factor of the width after a call without improvement
+    patience: int = 8  # calls without improvement that end a descent by process, which sees the whole cube at first
+    idle_steps: int = 6  # the same for a descent by quadratic model
+    narrowing: float = 0.5  # factor of the width of the box in which a process looks, after a call without improvement
     least_width: float = 0.02
-    basin: float = 0.6  # lengths around a bottom within which values are left out of later models
-    trusted_weight: float = 4.0  # of the process, where it is smooth or a sum over the coordinates (not on Ackley's)
+    basin: float = 0.9  # lengths around a bottom within which another descent neither begins nor looks
+    shortlist: int = 48  # best candidates that are tested for lying in a known basin
+    way_points: int = 9  # points on the way from a candidate to a bottom
+    barrier: float = 0.05  # of the spread of the values: a lower one on this way does not part two basins
+    trusted_weight: float = 4.0  # of a process that predicts values it was not fitted to
     first_radius: float = 0.2  # of the cube: the trust region of the quadratic model at first (as for BOBYQA)
     near_radii: tuple[float, float] = (0.01, 0.08)  # the same for descents from the best point, drawn by chance
     last_radius: float = 1e-3  # where it ends
@@ -203,7 +207,7 @@ class GlobalSearchSettings:
     largest_radius: float = 0.5  # half of the cube
     misfit: float = 0.1  # of the spread of the values that a model goes near: 0, .03, .1, .3 need on Ackley6 209, 115,
     # 107, 114 calls, and on Rosenbrock4 146, 132, 125, 245
-    hope: float = 10.0  # falls as large as the model predicts, after which a descent must have passed the best point
+    hope: float = 10.0  # falls as large as predicted, or as the last, after which a descent must have passed the best
     small_radius: float = 0.05  # from which on descents without hope end
     far: float = 2.0  # radii from which a point of the model is replaced when a step fails (Powell)
     shortest_step: float = 0.1  # radii: a shorter step asks for a smaller region instead of a value
@@ -213,6 +217,18 @@ class GlobalSearchSettings:
 
 
 GLOBAL_SEARCH = GlobalSearchSettings()
+
+
+@dataclass(frozen=True)
+class BeliefSettings:
+    """Which point is the best one if values are random."""
+
+    most_points: int = 60  # lowest values that the process goes near: higher ones tell little of the bottom
+    hoped: float = 1.5  # deviations that a rival may be better than believed
+    most_repeats: int = 16  # further values after each descent at most, which takes some dozen itself
+
+
+BELIEF = BeliefSettings()
 
 
 # --- Grouped slopes: fewer calls than coordinates -------------------------------------------------------------------

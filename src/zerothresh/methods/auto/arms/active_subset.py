@@ -13,6 +13,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.active_screen import ActiveScreen, most_active
+from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.bisection import TooManyActive
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
 from zerothresh.methods.auto.moves.descents import Descents
@@ -68,6 +69,8 @@ class ActiveSubset:
             while True:
                 yield from subset.look()
         except BudgetSpent:
+            if diagnosis.random and subset.cube is not None:
+                report_believed_best(subset.cube)
             return Ended("The budget is spent.")
 
 
@@ -83,6 +86,7 @@ class _SubsetSearch:
         self.rows: list[tuple[Indices, Array, float]] = []  # points by their non-zeros, and F there
         self.looks = 0
         self.complete = False  # whether no further coordinates are looked for, because there are too many
+        self.cube: CubeSearch | None = None  # the search at work
         self.latest = screen.lowest  # the last point, and the values of the screen's components there
         self.base = np.zeros(context.d)  # what is not searched on stays like this
         dense = context.k >= context.free().size  # all may be non-zero: the start is as good as 0
@@ -97,6 +101,7 @@ class _SubsetSearch:
             context.move(context.theta, start if context.fun is None else context.fun)
             support = np.flatnonzero(context.theta0)
             self.rows.append((support, context.theta0[support], start))
+        start, random = self.rows[0][2], self.diagnosis.random
         chosen = self._choose()
         low, high = (end[chosen] for end in screen.region())
 
@@ -117,14 +122,13 @@ class _SubsetSearch:
             return np.asarray(every.mean(axis=1))
 
         def report(z: Array, fun: float) -> None:
-            margin = SET.believed_margin * self.diagnosis.noise if self.diagnosis.random else 0.0
-            if context.fun is None or fun < context.fun - margin:
+            if context.fun is None or fun < (start if random else context.fun):
                 context.move(point(z), fun)
 
-        X, y, counts = self._data(chosen)
+        X, y, counts, hybrids = self._data(chosen)
         data = (X - low) / (high - low), y, counts
-        noise, random = self.diagnosis.noise, self.diagnosis.random
-        search = CubeSearch(context, ask, report, data, noise=noise, random=random)
+        search = CubeSearch(context, ask, report, data, known=hybrids, noise=self.diagnosis.noise, random=random)
+        self.cube = search
         yield from self._descend(search, chosen)
 
     def _descend(self, search: CubeSearch, chosen: Indices) -> Generator[Probes, Answers, None]:
@@ -166,8 +170,8 @@ class _SubsetSearch:
         except TooManyActive:
             self.complete = True
 
-    def _data(self, chosen: Indices) -> tuple[Array, Array, Array]:
-        """Return what is known of F on the chosen coordinates: points, values, and the calls of each."""
+    def _data(self, chosen: Indices) -> tuple[Array, Array, Array, int]:
+        """Return what is known of F on the chosen coordinates: points, values, the calls of each, and the hybrids."""
         others = np.setdiff1d(self.screen.known, chosen)  # active, but left as they are
         X, y = [], []
         for where, values, fun in self.rows:
@@ -176,12 +180,12 @@ class _SubsetSearch:
             if (theta[others] == self.base[others]).all():
                 X.append(theta[chosen])
                 y.append(fun)
-        points, means, counts = np.array(X).reshape(-1, chosen.size), np.array(y), np.ones(len(y))
+        points, means, counts, known = np.array(X).reshape(-1, chosen.size), np.array(y), np.ones(len(y)), 0
         if self.screen.components.size == self.context.n and not others.size:
             hybrids = self.screen.seen(chosen)
             points, means = np.concatenate([hybrids[0], points]), np.concatenate([hybrids[1], means])
-            counts = np.concatenate([hybrids[2], counts])
-        return points, means, counts
+            counts, known = np.concatenate([hybrids[2], counts]), hybrids[1].size
+        return points, means, counts, known
 
     def _choose(self) -> Indices:
         """Return the active coordinates of largest effect that the constraint has room for; later, others by chance."""

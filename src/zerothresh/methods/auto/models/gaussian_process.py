@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
@@ -45,7 +45,7 @@ class GaussianProcess:
     t: array (points,), the values after warping and standardisation; small is good.
     factor: the Cholesky factor of the covariance, and ``weights`` its solution with t.
     evidence: float, the log posterior density of the parameters and the values.
-    centre, scale: floats, by which the values were standardised.
+    centre, scale, warp: how the values were standardised and warped.
     """
 
     X: Array
@@ -57,6 +57,12 @@ class GaussianProcess:
     evidence: float
     centre: float  # of the values, in their own unit
     scale: float  # likewise
+    warp: tuple[float, float]  # the lowest value, and how far above it the warp begins to bend
+
+    @property
+    def additive(self) -> bool:
+        """Whether it is a sum over the coordinates."""
+        return self.form[1] == "sum"
 
     @property
     def lengths(self) -> Array:
@@ -66,6 +72,28 @@ class GaussianProcess:
     def believed(self) -> Array:
         """Return the mean at the points where values are known, in their own unit; of values without a warp."""
         return self.centre + self.scale * self.predict(self.X)[0]
+
+    def given(self, X: Array, y: Array, counts: Array) -> GaussianProcess:
+        """Return the process with the same parameters, given other values."""
+        y = np.log1p(np.maximum(y - self.warp[0], 0.0) / self.warp[1]) if self.form[0] else y
+        t = (y - self.centre) / self.scale
+        K = _cross_covariance(self.form[1], self.parameters, X, X)
+        K[np.diag_indices_from(K)] += math.exp(2 * self.parameters[-1]) / counts + SET.jitter
+        factor = np.tril(cho_factor(K, lower=True, check_finite=False)[0])
+        weights = cho_solve((factor, True), t, check_finite=False)
+        return replace(self, X=X, t=t, factor=factor, weights=weights)
+
+    def predicts(self) -> bool:
+        """Whether it predicts values that are left out: well, and even better than it claims to.
+
+        The square of an error over the variance that the process has there is about 1 if the form fits, and less if F
+        is smoother than that.
+        """
+        inverse = solve_triangular(self.factor, np.eye(self.t.size), lower=True, check_finite=False)
+        precision = np.einsum("ij,ij->j", inverse, inverse)
+        missed = float(np.mean(np.square(self.weights / precision)) / max(self.t.var(), TINY))
+        surprise = float(np.mean(np.square(self.weights) / precision))
+        return missed <= SET.most_missed and surprise <= SET.most_surprise
 
     def predict(self, Z: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation at points Z, shape (points, p), in standardised values."""
@@ -86,20 +114,20 @@ def _cross_covariance(kernel: str, parameters: Array, Z: Array, X: Array) -> Arr
     return amplitude * _correlation(kernel, r2)[0]
 
 
-def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float]:
-    """Return values of mean 0 and variance 1, warped if asked for, the log Jacobian, and their old mean and scale."""
-    jacobian = 0.0
+def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float, tuple[float, float]]:
+    """Return values of mean 0 and variance 1, warped if asked for, the log Jacobian, and how it was done."""
+    jacobian, scale, lowest = 0.0, 1.0, float(y.min())
     if warped:
-        above = y - y.min()
+        above = y - lowest
         scale = float(np.quantile(above[above > 0], SET.warp_quantile)) if (above > 0).any() else 1.0
         y = np.log1p(above / scale)
         jacobian = -float(np.log(scale + above).sum())
     deviation = max(float(y.std()), TINY)
     centre = float(y.mean())
-    return (y - centre) / deviation, jacobian - y.size * math.log(deviation), centre, deviation
+    return (y - centre) / deviation, jacobian - y.size * math.log(deviation), centre, deviation, (lowest, scale)
 
 
-def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, random: bool) -> GaussianProcess:
+def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, noise: float = 0.0) -> GaussianProcess:
     """Fit the parameters by their posterior density.
 
     Arguments
@@ -107,12 +135,12 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, rand
     X: array of shape (points, p) in the unit cube. y: array (points,), the values, means of ``counts`` calls each.
     form: the warp and the kernel.
     start: the parameters to start from, or None: then two standard starts are tried.
-    random: bool, whether values are random, so that the prior of the noise allows for it.
+    noise: float, the standard deviation of a random value, around which the prior of the noise is.
     """
     p = X.shape[1]
-    t, jacobian, centre, scale = _standardise(y, form[0])
+    t, jacobian, centre, scale, warp = _standardise(y, form[0])
     squares = (X[:, None, :] - X[None, :, :]) ** 2
-    prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(SET.usual_noise[random])])
+    prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(max(noise / scale, SET.least_noise))])
     spread = np.array([SET.length_spread] * p + [SET.amplitude_spread, SET.noise_spread])
 
     def objective(parameters: Array) -> tuple[float, Array]:
@@ -131,7 +159,7 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, rand
     K, _ = _covariance(best.x, form[1], squares, counts)
     factor = np.tril(cho_factor(K, lower=True, check_finite=False)[0])
     weights = cho_solve((factor, True), t, check_finite=False)
-    return GaussianProcess(X, form, best.x, t, factor, weights, jacobian - float(best.fun), centre, scale)
+    return GaussianProcess(X, form, best.x, t, factor, weights, jacobian - float(best.fun), centre, scale, warp)
 
 
 def _covariance(

@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 import numpy as np
 
+from zerothresh.methods.auto.moves.believed_best import settle
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
 from zerothresh.methods.auto.moves.process_descent import descend_by_process
 from zerothresh.methods.auto.moves.quadratic_descent import descend_by_quadratic
@@ -13,7 +14,8 @@ from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
-KINDS = ("process", "near", "far")  # in a tie, the cheaper one is next
+KINDS = ("process", "near", "far")  # in a tie, the first one is next: what was found is polished
+RIPPLED = ("process", "far", "near")  # the same if a process does not predict F: a bottom must be found first
 
 
 class Descents:
@@ -21,51 +23,57 @@ class Descents:
 
     The process needs few values where F is smooth on the scale of the cube; a quadratic model sees through ripples,
     and from near the best point it finds the bottom of a funnel of many basins. A kind that has just found something
-    better goes on; otherwise the one that has had the fewest values is next.
+    better goes on; otherwise the one that has had the fewest values is next. The two kinds of descents by a quadratic
+    model count as if they had begun together.
     """
 
     def __init__(self, search: CubeSearch) -> None:
         self.search = search
-        self.values = {"process": 0.0, "near": np.inf, "far": 0.0}  # that each kind has had
+        self.values = dict.fromkeys(KINDS, 0.0)  # that each kind has had
         self.kind = "process"
-        self.near_made = False
-        self.kernel = ""  # of the last process
+        self.made: set[str] = set()  # the kinds of descents that have been made
+        self.additive = False  # whether the last process was a sum over the coordinates
+        self.trusted = False  # whether processes predict values that they were not fitted to, and find further basins
 
     @property
     def all_kinds_made(self) -> bool:
-        """Whether each kind of descent has been made."""
-        return self.near_made and self.values["far"] > 0
+        """Whether each kind of descent has been made that may find something better."""
+        return self.made >= ({"process", "near"} if self.trusted else set(KINDS))
 
     def next(self) -> Generator[Probes, Answers, None]:
         """Make one descent."""
         search, kind, begin = self.search, self.kind, self.search.y.size
-        first = self.values[kind] == 0
+        first = kind not in self.made
         before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
         if kind == "process":
-            process = yield from descend_by_process(search, everywhere=first)
-            self.kernel = process.form[1]
+            closed = len(search.basins)
+            process = yield from descend_by_process(search, everywhere=first or self.additive or search.random)
+            self.additive = process.additive
+            self.trusted = (self.trusted or process.predicts()) and (search.random or len(search.basins) > closed)
         elif kind == "far":
             outside = search.outside_basins()
             known = first and outside.size > 0
             start = search.Z[outside[np.argmin(search.y[outside])]] if known else search.context.rng.uniform(search.p)
             yield from descend_by_quadratic(search, start=start, radius=SET.first_radius)
         else:
-            self.near_made = True
             shortest, longest = SET.near_radii
             radius = shortest * (longest / shortest) ** float(search.context.rng.uniform()[0])
             yield from descend_by_quadratic(search, start=search.Z[int(np.argmin(search.y))], radius=radius)
+        if search.random:
+            yield from settle(search)
         self.values[kind] += search.y.size - begin
-        if kind == "far" and first:
-            self.values["near"] = self.values["far"]  # as if it had begun together with the others
+        if not self.made & {"near", "far"}:
+            self.values["near"] = self.values["far"] = self.values[kind] if kind != "process" else 0.0
+        self.made.add(kind)
         better = search.y.min() < before - SET.gain * fall
-        if kind == "process" and first and self.kernel == "gauss":
-            return  # F is smooth: if this was a wrong basin, another process leaves it with the fewest calls
-        if better and kind == "far":
+        if kind == "process" and first and self.trusted:
+            return  # if this was a wrong basin, another process finds the next one with the fewest calls
+        if better and kind == "far" and not self.trusted:
             self.kind = "near"
         elif first or not better:
-            self.kind = min(KINDS, key=self._turn)
+            self.kind = min(KINDS if self.trusted else RIPPLED, key=self._turn)
 
     def _turn(self, kind: str) -> float:
-        """Return the values that a kind has had, weighted: what is smooth, or a sum, is learnt best by the process."""
-        trusted = kind == "process" and self.kernel in ("gauss", "sum")
+        """Return the values that a kind has had, weighted: a process that predicts F needs the fewest."""
+        trusted = kind == "process" and self.trusted
         return self.values[kind] / (SET.trusted_weight if trusted else 1.0)

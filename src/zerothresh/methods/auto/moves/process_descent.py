@@ -17,58 +17,96 @@ from zerothresh.methods.auto.models.gaussian_process import (
     forms,
     log_expected_improvement,
 )
-from zerothresh.methods.auto.moves.cube_search import CubeSearch
+from zerothresh.methods.auto.moves.believed_best import report_believed_best
+from zerothresh.methods.auto.moves.cube_search import CubeSearch, Mask
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
 def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, GaussianProcess]:
-    """Follow the expected improvement: in the whole cube, or around the best of some fresh random points.
+    """Follow the expected improvement outside of the basins whose bottoms are known.
+
+    It looks for points in a box around the best one, which is the whole cube at first and again after an improvement,
+    and half as wide after each failure.
+
+    Arguments
+    ---------
+    search: the values so far.
+    everywhere: bool, whether the descent begins at the best value outside of the basins; otherwise it begins at fresh
+        random points.
 
     Returns the last process.
     """
     rng, p = search.context.rng, search.p
-    begin, width = (0, 1.0) if everywhere else (search.y.size, SET.later_width)
+    begin, width = 0 if everywhere else search.y.size, 1.0
     fresh = max(p + SET.first_points - (search.y.size if everywhere else 0), 0)
     if fresh:
         yield from search.ask(list(rng.uniform(fresh * p).reshape(fresh, p)))
     fitted: dict[Form, Array] = {}  # the parameters of each form, to start from
     failures, turn, form = 0, 0, None
-    while failures < (SET.patience if everywhere else SET.later_patience):
+    margin = SET.believed_margin * search.noise if search.random else 0.0
+    path: list[float] = []  # the lowest value of this descent before each call
+    while True:
         used = _usable(search, begin)
         process = _best_fit(search, used, fitted, None if turn % SET.form_every == 0 else form)
         form = process.form
+        if process.additive and search.basins:  # what is known of a basin tells of the others, too
+            used = _not_too_many(search, np.arange(search.y.size))
+            process = process.given(search.Z[used], search.y[used], search.counts[used])
         believed = process.believed() if search.random else search.y[used]
-        own = np.flatnonzero(used >= begin)
+        own = np.flatnonzero((used >= begin) & ~_in_basins(search, process, search.Z[used]))
+        if not own.size:  # begin elsewhere
+            yield from search.ask(list(rng.uniform(p * p).reshape(p, p)))
+            break
         lowest = own[np.argmin(believed[own])]
         centre = search.Z[used[lowest]]
         if search.random:
-            _report(search, used, believed)
+            report_believed_best(search)
+        better = not path or believed[lowest] < min(path) - max(SET.gain * search.fall, margin)
+        failures, width = (0, 1.0) if better else (failures + 1, max(SET.narrowing * width, SET.least_width))
+        path.append(float(believed[lowest]))
+        if failures >= SET.patience or _hopeless(search, path):
+            search.close_basin(centre, process.lengths)
+            break
         by_mean = turn % SET.mean_every == SET.mean_every - 1
         z = _propose(search, process, centre, float(process.t[lowest]), width, by_mean=by_mean)
-        value = float((yield from search.ask([z]))[0])
+        yield from search.ask([z])
         turn += 1
-        if value < believed[lowest] - max(SET.gain * search.fall, search.noise if search.random else 0.0):
-            failures = 0
-        else:
-            failures += 1
-            width = width if everywhere else max(SET.narrowing * width, SET.least_width)
-    search.close_basin(centre, process.lengths)
     return process
 
 
-def _report(search: CubeSearch, used: Indices, believed: Array) -> None:
-    """Report the best of the points that were asked for by the search itself."""
-    asked = np.flatnonzero(used >= search.known)
-    if asked.size:
-        best = asked[np.argmin(believed[asked])]
-        search.report(search.Z[used[best]], float(believed[best]))
+def _hopeless(search: CubeSearch, path: list[float]) -> bool:
+    """Whether a descent would not get to the best value even with many times as many calls as it had of late."""
+    gained = path[max(len(path) - 1 - SET.patience, 0)] - path[-1]
+    return len(path) > SET.patience and path[-1] - SET.hope * gained > search.y.min()
+
+
+def _in_basins(search: CubeSearch, process: GaussianProcess, points: Array) -> Mask:
+    """Which of the points lie in a basin whose bottom is known.
+
+    That is near a bottom, in lengths of the process; for a sum over the coordinates, whose basins are next to each
+    other along each of them, where a straight way leads down to the bottom.
+    """
+    if not process.additive or not search.basins:
+        return search.in_basin(points)
+    inside, start = np.zeros(len(points), bool), process.predict(points)[0]
+    steps = np.linspace(0.0, 1.0, SET.way_points)[1:, None]
+    for bottom, _ in search.basins:
+        way = points[:, None] + steps * (bottom - points)[:, None]
+        along = process.predict(way.reshape(-1, search.p))[0].reshape(len(points), -1)
+        inside |= along.max(axis=1) <= start + SET.barrier
+    return inside
 
 
 def _usable(search: CubeSearch, begin: int) -> Indices:
     """Choose the values for a model: not those of basins that are done with, and not too many."""
     chosen = np.union1d(search.outside_basins(), np.arange(begin, search.y.size))
+    return _not_too_many(search, chosen)
+
+
+def _not_too_many(search: CubeSearch, chosen: Indices) -> Indices:
+    """Return the chosen values, or the lowest and the newest of them."""
     if chosen.size <= SET.most_points:
         return chosen
     lowest = chosen[np.argsort(search.y[chosen], kind="stable")][: SET.most_points // 2]
@@ -79,8 +117,9 @@ def _usable(search: CubeSearch, begin: int) -> Indices:
 def _best_fit(search: CubeSearch, used: Indices, fitted: dict[Form, Array], form: Form | None) -> GaussianProcess:
     """Fit the process in one form, or in all forms, of which the evidence chooses."""
     X, y, counts = search.Z[used], search.y[used], search.counts[used]
+    noise = search.noise if search.random else 0.0
     candidates = forms(search.p, search.random) if form is None else [form]
-    processes = [fit(X, y, counts, candidate, fitted.get(candidate), search.random) for candidate in candidates]
+    processes = [fit(X, y, counts, candidate, fitted.get(candidate), noise) for candidate in candidates]
     fitted.update((process.form, process.parameters) for process in processes)
     return max(processes, key=lambda process: process.evidence)
 
@@ -118,7 +157,9 @@ def _propose(
     joint = low + (high - low) * (np.argmax(along, axis=1) + 0.5) / SET.line_points  # exact for a sum over coordinates
     candidates = np.concatenate([wide, near, lines.reshape(-1, p), joint[None]])
     scores = score(candidates)
-    top = np.argsort(-scores, kind="stable")[: SET.refined]
+    top = np.argsort(-scores, kind="stable")[: SET.shortlist]
+    outside = top[~_in_basins(search, process, candidates[top])]
+    top = (outside if outside.size else top)[: SET.refined]
     points, values, distance = candidates[top], scores[top], SET.refined_distance
     every = np.arange(top.size)
     for _ in range(SET.refinements):

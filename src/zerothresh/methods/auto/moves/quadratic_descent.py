@@ -15,6 +15,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.quadratic_surface import interpolate, minimise_in_box
 from zerothresh.methods.auto.models.squares import square
+from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
 from zerothresh.methods.auto.settings import TINY
@@ -31,7 +32,7 @@ def descend_by_quadratic(search: CubeSearch, *, start: Array, radius: float) -> 
         nearest = search.y.size - 1
     descent = QuadraticDescent(search, nearest, radius)
     yield from descent.design()
-    while descent.radius > SET.last_radius and descent.idle < SET.later_patience:
+    while descent.radius > SET.last_radius and descent.idle < SET.idle_steps:
         yield from descent.step()
     search.close_basin(descent.z, np.full(search.p, SET.first_radius))
 
@@ -81,16 +82,16 @@ class QuadraticDescent:
     def step(self) -> Generator[Probes, Answers, None]:
         """Fit the model, ask for F at its minimiser in the trust region, and adapt the region."""
         search, p, z, radius = self.search, self.search.p, self.z, self.radius
-        believed, g = self._fit()
-        if search.random and self.centre >= search.known:
-            search.report(z, believed)
+        g = self._fit()
+        if search.random:
+            report_believed_best(search)
         low, high = np.maximum(-z / radius, -1.0), np.minimum((1.0 - z) / radius, 1.0)
         corners = 2.0 * search.context.rng.uniform(SET.random_starts * p).reshape(-1, p) - 1.0
         starts = np.concatenate([np.zeros((1, p)), -np.sign(g)[None], corners])
         step, change = minimise_in_box(g, self.H, low, high, starts)
         length = float(np.abs(step).max())
         if radius <= SET.small_radius and search.y[self.centre] + SET.hope * change > search.y.min():
-            self.idle = SET.later_patience
+            self.idle = SET.idle_steps
             return
         if -change < SET.gain * search.fall * radius or length < SET.shortest_step:
             self.idle += 1
@@ -107,15 +108,15 @@ class QuadraticDescent:
         elif fall < -SET.failing * change and not (yield from self._improve_geometry()):
             self._resize(0.5)
 
-    def _fit(self) -> tuple[float, Array]:
-        """Fit the model; return its value and its slope at the centre."""
+    def _fit(self) -> Array:
+        """Fit the model; return its slope at the centre."""
         search = self.search
         moves, values = (search.Z[self.used] - self.z) / self.radius, search.y[self.used]
         scale = max(float(values.std()), TINY)
         ridge = square(SET.misfit) + (square(search.noise / scale) if search.random else 0.0)
-        value, g, H = interpolate(moves, values / scale, self.H / scale, ridge)
+        _, g, H = interpolate(moves, values / scale, self.H / scale, ridge)
         self.H = scale * H
-        return scale * value, scale * g
+        return scale * g
 
     def _resize(self, factor: float) -> None:
         factor = min(factor, SET.largest_radius / self.radius)
