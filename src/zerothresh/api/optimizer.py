@@ -239,6 +239,7 @@ class Optimizer:
             x=x.copy(),
             fun=fun,
             support=np.flatnonzero(x),
+            residuals=None if standing.best_outputs is None else standing.best_outputs.copy(),
             nfev=self.nfev,
             nht=standing.nht,
             nit=standing.nit,

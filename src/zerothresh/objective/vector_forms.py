@@ -133,7 +133,7 @@ def policy_for(outputs: Any, loss: Any, n: Any, on_nan: str) -> Policy | None:
     if outputs is None:
         if loss is not None:
             raise ValueError("loss goes with outputs='residuals': it is the loss of each residual that a call returns")
-        if on_nan == "mask":
+        if isinstance(on_nan, str) and on_nan == "mask":
             raise ValueError("on_nan='mask' goes with outputs=...: it leaves missing outputs out of the mean")
         return None
     check.one_of("outputs", outputs, KINDS)
