@@ -44,7 +44,7 @@ def calibrate(folder: str, dies_in: int | None = None) -> tuple[zt.Result, int]:
             if runs == dies_in:
                 os.kill(os.getpid(), signal.SIGKILL)  # like the time limit of a cluster
         time.sleep(SECONDS)
-        return PROBLEM.residuals(x[None])[0]
+        return PROBLEM.outputs(x[None])[0]
 
     result = zt.minimize(
         simulator, 60, 5, outputs="residuals", budget=600, workers=WORKERS, seed=0, run=folder, progress=False

@@ -23,33 +23,33 @@ def test_the_truth_explains_the_data_and_a_point_beside_it_does_not(make):
     assert problem.F(problem.truth) == 0.0
     assert problem.F(1.01 * problem.truth) > 1e-7
     assert problem.F(np.zeros(problem.d)) > 1e-2
-    assert problem.residuals(problem.truth[None]).shape == (1, problem.n)
+    assert problem.outputs(problem.truth[None]).shape == (1, problem.n)
 
 
 @makers
 def test_noise_is_in_the_data_and_as_large_as_was_asked_for(make):
     problem, clean = make(seed=3, noise=0.02), make(seed=3)
-    error = problem.residuals(problem.truth[None])[0]
+    error = problem.outputs(problem.truth[None])[0]
     size = np.sqrt(np.mean(clean.measured**2))
     assert np.std(error) == pytest.approx(0.02 * size, rel=5 / np.sqrt(2 * problem.n))  # five standard deviations
-    assert np.array_equal(error, problem.residuals(problem.truth[None])[0])
+    assert np.array_equal(error, problem.outputs(problem.truth[None])[0])
 
 
 @makers
 def test_a_run_has_the_same_bits_in_any_batch_and_in_another_process(make):
     problem = make(seed=1)
     points = 0.1 * np.random.default_rng(0).standard_normal((9, problem.d))
-    together = problem.residuals(points)
-    assert all(np.array_equal(together[b], problem.residuals(points[b : b + 1])[0]) for b in range(9))
+    together = problem.outputs(points)
+    assert all(np.array_equal(together[b], problem.outputs(points[b : b + 1])[0]) for b in range(9))
     copied = pickle.loads(pickle.dumps(problem))  # noqa: S301
-    assert np.array_equal(copied.residuals(points), together)
+    assert np.array_equal(copied.outputs(points), together)
 
 
 @makers
 def test_components_are_the_squares_of_the_residuals(make):
     problem = make(seed=2)
     x = 0.5 * problem.truth
-    squares = problem.residuals(x[None])[0] ** 2
+    squares = problem.outputs(x[None])[0] ** 2
     assert np.array_equal(problem.values(np.tile(x, (problem.n, 1)), np.arange(problem.n)), squares)
     assert problem.F(x) == pytest.approx(squares.mean())
 
@@ -67,7 +67,7 @@ def test_trajectories_follow_the_differential_equation():
 
 
 def test_trajectories_that_blow_up_stay_finite():
-    assert np.isfinite(zt.problems.ode().residuals(np.full((1, 60), 50.0))).all()
+    assert np.isfinite(zt.problems.ode().outputs(np.full((1, 60), 50.0))).all()
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
+import zerothresh as zt
 from zerothresh.api.fit import Fit
 
 DRAWS, ROWS, SIGMA = 600, 40, 0.3
@@ -88,3 +91,62 @@ def test_the_table_can_be_read():
     assert text.splitlines()[0].startswith("coordinate")
     assert text.splitlines()[-1].startswith("40 residuals, standard deviation 0.")
     assert max(map(len, text.splitlines())) <= 80
+
+
+@dataclass(frozen=True)
+class OneStep(zt.Program):
+    """One Gauss-Newton step of a linear model, and what it has learnt of the derivatives of the outputs."""
+
+    def search(self, context):
+        R = yield from context.outputs([context.theta0, *np.eye(context.d)])
+        J = (R[1:] - R[0]).T
+        context.linearised(np.arange(context.d), J)
+        x = context.H(np.linalg.lstsq(J, -R[0])[0])
+        r = yield from context.outputs([x])
+        context.move(x, float(np.mean(r**2)))
+
+
+MEASURED = DESIGN @ [1.0, 0.0, 0.5] + 0.01 * np.random.default_rng(3).standard_normal(ROWS)
+
+
+def solved(**given):
+    return zt.minimize(lambda x: DESIGN @ x - MEASURED, 3, 2, budget=10, method=OneStep(), outputs="residuals", **given)
+
+
+def test_a_result_has_the_fit_on_its_support():
+    result = solved()
+    assert result.support.tolist() == [0, 2]
+    assert np.allclose(result.jacobian, DESIGN[:, [0, 2]])
+    assert np.array_equal(result.residuals, DESIGN @ result.x - MEASURED)
+    assert result.fit.noise == pytest.approx(0.01, rel=0.5)
+    low, high = result.fit.intervals(0.999).T
+    assert (low < [1.0, 0.5]).all()
+    assert (high > [1.0, 0.5]).all()
+    assert result.fit.calls == 4  # the Jacobian was measured by the first round
+
+
+def test_a_run_that_is_opened_again_has_the_same_fit(tmp_path):
+    first, again = solved(run=tmp_path / "run"), solved(run=tmp_path / "run")
+    assert again.nfev == first.nfev
+    assert np.array_equal(again.jacobian, first.jacobian)
+    assert again.fit.calls == first.fit.calls
+
+
+def test_methods_that_measure_no_derivatives_have_no_fit():
+    result = zt.minimize(
+        lambda x: DESIGN @ x - MEASURED, 3, 2, budget=60, method=zt.FGZOHT(eta=0.01), outputs="residuals"
+    )
+    assert result.fit is None
+    assert result.jacobian is None
+    with pytest.raises(ValueError, match="there is no fit to draw"):
+        result.plot(kind="fit")
+
+
+def test_the_picture_shows_coefficients_data_and_residuals():
+    figure = solved().plot(kind="fit", measured=MEASURED)
+    left, middle, right = figure.axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["0", "2"]
+    assert {line.get_label() for line in middle.get_lines()} == {"measured", "fitted"}
+    assert right.get_ylabel() == "residual"
+    with pytest.raises(ValueError, match="measured must have shape"):
+        solved().plot(kind="fit", measured=[1.0])

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.losses import Loss, Squared
+from zerothresh.rounds.search import Linearisation
 
 RANK = 1e-10  # of the largest singular value of the scaled Jacobian: columns closer than that cannot be told apart
-
-
-class Curved(Protocol):
-    """A loss of residuals with its first and second derivative, elementwise."""
-
-    def derivative(self, r: Array) -> Array: ...
-
-    def second(self, r: Array) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +45,18 @@ class Fit:
     residuals: Array
     jacobian: Array
     calls: int
-    loss: Curved | None = None
+    loss: Loss | None = None
+
+    @cached_property
+    def _there(self) -> NDArray[np.bool_]:
+        """Which residuals are there, with their derivatives."""
+        out: NDArray[np.bool_] = np.isfinite(self.residuals) & np.isfinite(self.jacobian).all(axis=1)
+        return out
 
     @cached_property
     def _seen(self) -> tuple[Array, Array]:
         """The residuals that are there, and their rows of the Jacobian."""
-        there = np.isfinite(self.residuals) & np.isfinite(self.jacobian).all(axis=1)
-        return self.residuals[there], self.jacobian[there]
+        return self.residuals[self._there], self.jacobian[self._there]
 
     @property
     def freedom(self) -> int:
@@ -75,6 +74,7 @@ class Fit:
         """The covariance of the coefficients, (s, s); NaN where the data do not determine them."""
         s = self.support.size
         r, J = self._seen
+        there = self._there
         unknown = np.full((s, s), np.nan)
         if self.freedom <= 0:
             return unknown
@@ -87,8 +87,9 @@ class Fit:
         if self.loss is None:
             scaled = self.noise**2 * np.linalg.inv(J.T @ J)
         else:
-            curvature = J.T @ (self.loss.second(r)[:, None] * J)
-            score = J.T @ (self.loss.derivative(r)[:, None] ** 2 * J) * (r.size / self.freedom)
+            bend, pull = self.loss.second(self.residuals)[there], self.loss.derivative(self.residuals)[there]
+            curvature = J.T @ (bend[:, None] * J)
+            score = J.T @ (pull[:, None] ** 2 * J) * (r.size / self.freedom)
             if np.linalg.eigvalsh(curvature)[0] <= RANK * np.abs(curvature).max():
                 return unknown
             half = np.linalg.solve(curvature, score)
@@ -126,3 +127,22 @@ class Fit:
         ]
         rows += [f"{self._seen[0].size} residuals, standard deviation {self.noise:.3g}"]
         return "\n".join(rows)
+
+
+def fit_of(x: Array, residuals: Array | None, known: Linearisation | None, loss: Loss | None) -> Fit | None:
+    """Return the fit at a point, if its outputs and their derivatives by its support are known.
+
+    Arguments
+    ---------
+    x: the point, shape (d,).
+    residuals: the outputs there, shape (m,), or None.
+    known: what the method has found out about their derivatives, or None.
+    loss: of the outputs, or None if calls return one number.
+    """
+    support = np.flatnonzero(x)
+    if residuals is None or known is None or loss is None or not np.isin(support, known.coordinates).all():
+        return None
+    order = np.argsort(known.coordinates)
+    places = order[np.searchsorted(known.coordinates, support, sorter=order)]
+    curved = None if isinstance(loss, Squared) else loss
+    return Fit(support, x[support], residuals, known.jacobian[:, places], known.calls, curved)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.api.arguments import costs_of, dimension_of, make_task
+from zerothresh.api.fit import fit_of
 from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
@@ -235,11 +236,15 @@ class Optimizer:
             x, fun = standing.theta, np.nan
         status = Status.STOPPED if session.status is None else session.status
         session.trace.remarks = self.remarks
+        outputs = self.task.outputs
+        fit = fit_of(x, standing.best_outputs, standing.search.linearisation, None if outputs is None else outputs.loss)
         return Result(
             x=x.copy(),
             fun=fun,
             support=np.flatnonzero(x),
             residuals=None if standing.best_outputs is None else standing.best_outputs.copy(),
+            fit=fit,
+            jacobian=None if fit is None else fit.jacobian.copy(),
             nfev=self.nfev,
             nht=standing.nht,
             nit=standing.nit,

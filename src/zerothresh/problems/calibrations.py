@@ -34,7 +34,7 @@ class Calibration:
     seed: the seed of the error of the data, 0 by default.
 
     >>> problem = mixture()
-    >>> problem.d, problem.n, problem.residuals(problem.truth[None]).shape
+    >>> problem.d, problem.n, problem.outputs(problem.truth[None]).shape
     (40, 200, (1, 200))
     """
 
@@ -53,19 +53,19 @@ class Calibration:
         self.error = check.not_negative("noise", noise) * float(np.sqrt(np.mean(clean**2)))
         self.measured: Array = clean + self.error * generator(seed).standard_normal(self.n)
 
-    def residuals(self, points: Array) -> Array:
-        """Return what runs at the points (B, d) give: simulated minus measured, shape (B, m)."""
+    def outputs(self, points: Array) -> Array:
+        """Return the residuals of one run per point (B, d): simulated minus measured, shape (B, m)."""
         return self.simulate(np.atleast_2d(points)) - self.measured
 
     def values(self, points: Array, components: Indices) -> Array:
         """Evaluate f_i(x) for the rows x of ``points`` (B, d) and the ``components`` i (B,); returns shape (B,)."""
         points, components = rows(points, components, self)
-        chosen: Array = self.residuals(points)[np.arange(len(points)), components]
+        chosen: Array = self.outputs(points)[np.arange(len(points)), components]
         return chosen**2
 
     def F(self, x: Array) -> float:
         """Evaluate F, the mean of the squared residuals, at the point x, shape (d,)."""
-        return float(np.mean(self.residuals(point(x, self)[None]) ** 2))
+        return float(np.mean(self.outputs(point(x, self)[None]) ** 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from zerothresh.constraint.threshold import Constraint, Diverged, HardThreshold
 from zerothresh.losses import Loss
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-from zerothresh.rounds.search import Remark, Stage
+from zerothresh.rounds.search import Linearisation, Remark, Stage
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.directions import Block, SparseBlock, draw
 from zerothresh.sampling.philox import DIRECTIONS, Stream
@@ -38,6 +38,7 @@ class _Run:
         self.gradients_at_start: dict[int, Array] = {}
         self.remarks: list[Remark] = []
         self.stages: list[Stage] = []
+        self.linearisation: Linearisation | None = None
         self._reference: float | None = None
         self.threshold: HardThreshold | None = None
         self.rng = Stream(0, 0, key=task.key)
@@ -196,6 +197,21 @@ class Context:
     def remark(self, message: str) -> None:
         """Tell the user what was found or chosen."""
         self.remarks.append((self.used, f"{self._name}: {message}" if self._name else message))
+
+    @property
+    def linearisation(self) -> Linearisation | None:
+        """What `linearised` kept last."""
+        return self._run.linearisation
+
+    def linearised(self, coordinates: Indices, jacobian: Array) -> None:
+        """Keep the derivatives of the outputs by some coordinates near the iterate, for the result.
+
+        Arguments
+        ---------
+        coordinates: int64 array (c,), those of the support at least.
+        jacobian: float64 array (m, c).
+        """
+        self._run.linearisation = Linearisation(coordinates.copy(), jacobian.copy(), self.used)
 
     # Directions.
 

@@ -16,7 +16,7 @@ from zerothresh.constraint.threshold import Diverged, HardThreshold
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-from zerothresh.rounds.search import Incumbent, Remark, Stage
+from zerothresh.rounds.search import Incumbent, Linearisation, Remark, Stage
 from zerothresh.rounds.states import Arrays, StateError
 from zerothresh.rounds.task import Task
 
@@ -73,6 +73,10 @@ class Replayed:
     @property
     def certified(self) -> bool:
         return self._waiting is not None and self._waiting.context.certified and not self.distrusted
+
+    @property
+    def linearisation(self) -> Linearisation | None:
+        return None if self._waiting is None else self._waiting.context.linearisation
 
     def advance(self, answers: Answers, H: HardThreshold) -> Replayed:
         waiting = self._standing_here()
