@@ -196,7 +196,7 @@ def wrap_vector(fun: Any, d: int | None, policy: Policy, vectorized: bool) -> Ve
     ---------
     fun: a function of x, or of X if it is vectorised; or an object with ``d`` and ``outputs(points)``, which returns
         an array of shape (B, m).
-    d: the dimension; None if only the object knows it.
+    d: the dimension; None if only the function or the object knows it, as its attribute ``d``.
     policy: what is expected of the outputs.
     vectorized: whether the function takes many points at once. ``outputs`` of an object always does.
     """
@@ -211,6 +211,8 @@ def wrap_vector(fun: Any, d: int | None, policy: Policy, vectorized: bool) -> Ve
             "fun must be a function of x that returns a vector of outputs, or an object with d and outputs(points), "
             f"not {type(fun).__name__}"
         )
+    if d is None:
+        d = check.whole(getattr(fun, "d", None))  # a function may know its own dimension
     if d is None:
         raise ValueError("x0 must be the starting point, or the dimension d as a whole number")
     form = "fun(X)" if vectorized else "fun(x)"

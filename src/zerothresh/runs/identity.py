@@ -42,11 +42,11 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
     }
     if task.outputs is not None:  # their number is not known before the first call, and the journal tells it
         outputs = task.outputs
-        identity |= {"n": None, "outputs": outputs.kind, "loss": _loss_name(outputs.loss), "masked": outputs.masked}
+        identity |= {"n": None, "outputs": outputs.kind, "loss": loss_name(outputs.loss), "masked": outputs.masked}
     return identity
 
 
-def _loss_name(loss: Any) -> str:
+def loss_name(loss: Any) -> str:
     """Return what tells a loss from another one: its name and its parameters, or the name of a user's function."""
     if isinstance(loss, Custom):
         return fingerprint(loss.of)
