@@ -49,8 +49,7 @@ class Linearised:
     at: the present `Run`.
     J, measured: float64 arrays (n, d), the columns as they are believed to be now, and as they were measured.
     age: float64 array (d,), the variance of the error of each column in units of curvature: 0 when measured.
-    D: float64 array (d,), the metric of steps: the norms of the columns.
-    length: float64 array (d,), the length of each coordinate, by which difference steps are measured.
+    length: float64 array (d,), the length of each coordinate, by which all steps are measured; D is one over it.
     step: float, a difference step over the length.
     noise: float, the summed square of the noise of a difference of two runs.
     goal: float, the sum of losses at which nothing is left to gain.
@@ -62,7 +61,8 @@ class Linearised:
         self.best = np.inf
         self.tabu: set[tuple[int, ...]] = set()
         self.fresh_age = np.zeros(context.d)
-        self.restarts, self.restarted_early = 0, False
+        self.restarts, self.restarted_early, self.looked = 0, False, False
+        self.fixed = self.choice.high <= self.choice.low
 
     # Runs.
 
@@ -80,6 +80,7 @@ class Linearised:
         """Make the first run."""
         self.at = (yield from self.runs([x]))[0]
         self.start = self.at.f
+        self.size = float(np.linalg.norm(np.nan_to_num(self.at.r)))
         n, d = self.at.r.size, x.size
         self.J, self.measured = np.zeros((n, d)), np.zeros((n, d))
         self.age, self.D = np.full(d, UNKNOWN), np.ones(d)
@@ -92,8 +93,8 @@ class Linearised:
         finite = np.isfinite(room) & (room > 0)
         if finite.any():
             return np.where(finite, room, np.median(room[finite]))
-        size = float(np.abs(x).max())
-        return np.full(x.size, size if size > 0 else 1.0)
+        size = np.abs(x)
+        return np.where(size > 0, size, size.max() if size.any() else 1.0)
 
     @property
     def support(self) -> Indices:
@@ -112,18 +113,21 @@ class Linearised:
 
     def moved(self, shift: Array) -> Array:
         """Return the present point plus a short shift, each part of which is reversed where a bound is in the way."""
-        x = self.at.x
+        x, low, high = self.at.x, self.choice.low, self.choice.high
         y = x + shift
-        out = (y < self.choice.low) | (y > self.choice.high)
-        return np.clip(np.where(out, x - shift, y), self.choice.low, self.choice.high)
+        return np.clip(np.where((y < low) | (y > high), x - shift, y), low, high)
+
+    def inside(self, x: Array, shift: Array) -> Array:
+        """Return x plus a short shift, or minus it if that would leave the bounds."""
+        low, high = self.choice.low, self.choice.high
+        y = x + shift
+        return np.clip(x - shift if ((y < low) | (y > high)).any() else y, low, high)
 
     def columns(self, chosen: Indices) -> Generator[Probes, Answers, None]:
         """Measure some columns at the present point, all in one round."""
-        x, points = self.at.x, []
-        for j in chosen:
-            shift = np.zeros(x.size)
-            shift[j] = self.step * max(abs(x[j]), self.length[j]) if self.noise == 0 else self.step * self.length[j]
-            points.append(self.moved(shift))
+        x = self.at.x
+        steps = self.step * np.where(self.noise > 0, self.length, np.maximum(np.abs(x), self.length))
+        points = [self.moved(np.where(np.arange(x.size) == j, steps, 0.0)) for j in chosen]
         if not points:
             return
         for j, run in zip(chosen, (yield from self.runs(points)), strict=True):
@@ -134,19 +138,27 @@ class Linearised:
             self.age[j] = self.fresh_age[j]
 
     def set_metric(self) -> None:
-        """Take the metric, and the lengths of coordinates, from the columns."""
-        norms = np.linalg.norm(self.J, axis=0)
-        self.D = np.where(norms > 0, norms, max(float(norms.max(initial=0.0)), TINY))
+        """Take the lengths of coordinates from their columns: over a length, the linear model uses up the outputs.
+
+        No length is above the size of the start, if that is not 0, nor above the room between bounds.
+        """
+        norms, room = np.linalg.norm(self.J, axis=0), self.choice.high - self.choice.low
+        most = float(np.abs(self.context.theta0).max()) or np.inf
+        with np.errstate(all="ignore"):
+            length = np.minimum(np.minimum(self.size / norms, most), np.where(room > 0, room, np.inf))
+        usable = np.isfinite(length) & (length > 0)
+        self.length = np.where(usable, length, length[usable].max(initial=TINY) if usable.any() else 1.0)
+        self.D = 1 / self.length
         if self.noise > 0:
-            self.curvature = self.curvature or 1.0 / self.start
-            self.fresh_age = self.noise / (self.step * self.length * self.D) ** 2 / self.curvature
+            self.curvature = self.curvature or self.size**2
+            self.fresh_age = np.full(norms.size, self.noise / self.step**2 / self.curvature)
             self.age = np.maximum(self.age, self.fresh_age)
 
     def old_columns(self) -> Indices:
         """Return the coordinates outside the support whose columns are old."""
         old = self.age > EXCHANGE.aged * self.fresh_age
         old[self.support] = False
-        return np.flatnonzero(old & (self.choice.high > self.choice.low))
+        return np.flatnonzero(old & ~self.fixed)
 
     def saved(self) -> tuple[Any, ...]:
         """Return where the search is, to come back to it."""

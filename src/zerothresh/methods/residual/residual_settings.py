@@ -14,7 +14,9 @@ class LookSettings:
     step: float = 1e-7  # of a coordinate's length: near the square root of the rounding of outputs
     least_change: float = 1e-10  # of the outputs by the first step: below it, rounding would spoil the slope
     most_change: float = 1e-4  # above it, the unit of x is another one, or there is noise
-    rescalings: int = 12  # tries to find the unit of x: each gains six digits
+    silent: float = 1e-13  # of the outputs: a column that changes them by less may be rounding
+    rescaling: float = 1e6  # the factor between the two: by it a step changes until it is between them
+    rescalings: int = 12
     smooth: float = 0.02  # second over first difference of smooth outputs along a short step
     lengthen: float = 10.0  # from one rung of the ladder to the next if the outputs are not smooth
     rungs: int = 9  # from the shortest step to a hundred lengths
@@ -23,6 +25,7 @@ class LookSettings:
     longest: float = 0.3  # of a length, for a difference step under noise
     balance: float = 3.0  # noise over curvature in a difference: the minimum of the sum of both errors
     share: float = 0.05  # of the columns that a look ahead may cost; else noise is looked for when it is suspected
+    alike: float = 4.0  # standard deviations within which norms and correlations of noise agree
     deviations: float = 2.0  # standard deviations above the expected sum of squares of noise, for the goal
 
 
@@ -39,7 +42,7 @@ class StepSettings:
     grow: float = 2.0
     blame: float = 0.25  # share of the curvature's effect that errors of J must have to be refreshed
     huge: float = 100.0  # F above this multiple teaches nothing of the slope
-    second_order: float = 0.5  # the second-order term is used if its errors of prediction are below this share
+    curved: float = 0.5  # the curvature of past steps is used if it leaves less than this share of the squared errors
     forget: float = 0.5  # of the record of prediction errors per step
     refreshes: int = 3  # full refreshes without progress after which a minimum is reached
     least_gain: float = 1e-3  # predicted share of F below which steps on one support end

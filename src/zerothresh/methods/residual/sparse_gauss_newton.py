@@ -10,10 +10,10 @@ from collections.abc import Generator
 import numpy as np
 
 from zerothresh.methods.program.context import Context
-from zerothresh.methods.residual.first_look import look
+from zerothresh.methods.residual.first_look import first_columns, look
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP
-from zerothresh.methods.residual.support_exchange import descend, exchange, first_fit, restart
+from zerothresh.methods.residual.support_exchange import descend, exchange, first_fit, restart, start_anew
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -23,17 +23,11 @@ Certified = Generator[Probes, Answers, bool]
 def gauss_newton(context: Context) -> Certified:
     """Search; return whether the outputs are matched up to their noise, so that nothing is left to gain."""
     state = Linearised(context, context.loss)
-    context.stage("first look")
-    yield from state.begin(context.theta0)
-    yield from look(state)
     context.stage("columns")
-    free = np.flatnonzero(state.choice.high > state.choice.low)
-    yield from state.columns(free)
-    state.set_metric()
+    yield from state.begin(context.theta0)
+    yield from first_columns(state)
     if state.choice.everything:
-        context.stage("steps")
-        yield from descend(state, STEP.unlimited, STEP.last_gain)
-        return state.done
+        return (yield from fit_all(state))
     context.stage("support")
     if not state.at.x.any() or not (yield from exchange(state, EXCHANGE.least_promise)):
         if not state.at.x.any() and not (yield from first_fit(state)):
@@ -43,6 +37,22 @@ def gauss_newton(context: Context) -> Certified:
             yield from descend(state, STEP.unlimited, STEP.last_gain)
             return state.done
     return True
+
+
+def fit_all(state: Linearised) -> Certified:
+    """Minimise over all coordinates, from the start and then from random points."""
+    state.context.stage("steps")
+    while True:
+        yield from descend(state, STEP.unlimited, STEP.last_gain)
+        if not state.done and not state.looked:
+            yield from look(state)
+            if state.noise > 0:
+                yield from state.columns(np.flatnonzero(~state.fixed))
+                state.set_metric()
+                continue
+        state.context.stage("restarts")
+        if state.done or not (yield from start_anew(state)):
+            return state.done
 
 
 def improve(state: Linearised) -> Certified:
@@ -61,6 +71,8 @@ def improve(state: Linearised) -> Certified:
         return True
     if (yield from restart_early(state)):
         return True
+    if not state.looked:
+        yield from look(state)
     old = state.old_columns()
     if old.size:
         yield from state.columns(np.union1d(old, state.support))

@@ -118,3 +118,21 @@ def restart(state: Linearised, tries: int) -> Tried:
             return True
         state.restore(best)
     return False
+
+
+def start_anew(state: Linearised) -> Tried:
+    """Search from random points of the size of the start, where the support is not in question."""
+    best, before = state.saved(), state.at.f
+    size = np.maximum(np.abs(state.context.theta0), state.length)
+    while state.restarts < EXCHANGE.restarts:
+        state.restarts += 1
+        start = state.context.theta0 + size * state.context.rng.normal(size.size)
+        start[state.fixed] = 0.0
+        state.at = (yield from state.runs([np.clip(start, state.choice.low, state.choice.high)]))[0]
+        if np.isfinite(state.at.f):
+            yield from state.columns(np.flatnonzero(~state.fixed))
+            yield from descend(state, STEP.unlimited)
+            if state.at.f < EXCHANGE.least_promise * before:
+                return True
+        state.restore(best)
+    return False

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from zerothresh.basics.arrays import Array
 from zerothresh.methods.residual.residual_settings import LOOK, TINY
 
 SQUARES = 6  # 1 + 4 + 1: the variance of a second difference over that of a value
@@ -48,3 +49,18 @@ def best_rung(ladder: Sequence[Rung]) -> int:
 def noise_below(ladder: Sequence[Rung], best: int, n: int) -> float:
     """Return the standard deviation of an output, from the rungs where noise rules."""
     return float(np.median([rung.second for rung in ladder[: max(best - 1, 1)]])) / float(np.sqrt(SQUARES * n))
+
+
+def like_noise(changes: Array) -> bool:
+    """Whether changes of the outputs, one per column, may all be noise around one base.
+
+    Such changes have equal norms, and a correlation of 1/2 with each other, because they share the noise of the base.
+    Outputs that do not change at all show that there is no noise.
+    """
+    if changes.shape[1] < 2 or (changes == 0).any():
+        return False
+    norms = np.linalg.norm(changes, axis=0)
+    alike = (changes / norms).T @ (changes / norms)
+    others = alike[np.triu_indices(norms.size, 1)]
+    width = LOOK.alike / np.sqrt(changes.shape[0])
+    return bool(norms.max() < (1 + width) * norms.min() and np.abs(others - 0.5).max() < width)
