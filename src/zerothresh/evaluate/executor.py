@@ -8,8 +8,6 @@ from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
 from typing import Any
 
-import numpy as np
-
 from zerothresh.evaluate.base import Arrival, Failure, failure_of, split_ranges
 from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.objective.forms import Objective
@@ -161,7 +159,7 @@ class OnExecutor:
             return failure_of(plan, start, stop, RuntimeError(CANCELLED), begun=False)
         error = future.exception()
         if error is None:
-            return Arrival(start, np.atleast_1d(future.result()))
+            return Arrival(start, self.objective.arrived(future.result()))
         failure = failure_of(plan, start, stop, error)
         if isinstance(error, (Exception, SystemExit)):
             return failure
@@ -184,6 +182,6 @@ def _batch(objective: Objective, points: Any, components: Any) -> Any:
     return objective.batch(_read_only(points), _read_only(components))
 
 
-def _value(objective: Objective, point: Any, component: int) -> float:
+def _value(objective: Objective, point: Any, component: int) -> Any:
     """Evaluate one point on a worker."""
     return objective.value(_read_only(point), component)

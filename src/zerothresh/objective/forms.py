@@ -99,6 +99,10 @@ class Objective:
         value = self.function(points, components) if self.takes_component else self.function(points)
         return vector(value, len(points), finite=self.finite, wording=self.wording)
 
+    def arrived(self, answer: Any) -> Array:
+        """Return the values, one per call, from what `value` or `batch` returned on a worker."""
+        return np.atleast_1d(answer)
+
 
 def scalar(value: Any, *, finite: bool = True) -> float:
     """Check that a returned value is one real number.

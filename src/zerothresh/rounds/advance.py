@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array
+from zerothresh.basics.averages import mean
 from zerothresh.constraint.threshold import HardThreshold
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.plan import Plan
@@ -48,13 +48,14 @@ def start(task: Task) -> Standing:
 @np.errstate(all="ignore")  # numbers may overflow: an iterate that is not finite is noticed by H
 def advance(task: Task, standing: Standing, plan: Plan, values: Array) -> Standing:
     """Return where the run stands after a round: estimate, update, threshold, count."""
-    answers = Answers(plan, values)
+    answers = Answers(plan, plan.rows(values))
     H = HardThreshold(task.constraint)
     search = standing.search.advance(answers, H)
     incumbent = search.incumbent
     fun, best_x, best_fun, recent = None, standing.best_x, standing.best_fun, standing.recent
-    for point, seen, leads in answers.point_values():  # what the round tells of F, free of charge
-        complete = len(seen) == task.n
+    told = answers.point_values() if task.outputs is None else plan.told(values)
+    for point, seen, leads in told:  # what the round tells of F, free of charge
+        complete = task.outputs is not None or len(seen) == task.n
         if not (complete or leads):  # of points where components are missing only the iterate tells something
             continue
         value = mean(seen)
@@ -76,17 +77,6 @@ def advance(task: Task, standing: Standing, plan: Plan, values: Array) -> Standi
         best_fun,
         recent,
     )
-
-
-def mean(values: Array) -> float:
-    """Return the mean, rounded once: the same bits for any order and any release of NumPy."""
-    numbers: list[float] = values.tolist()
-    if len(numbers) == 1:
-        return numbers[0]
-    try:
-        return math.fsum(numbers) / len(numbers)
-    except OverflowError:  # numbers near the largest one
-        return math.fsum(number / len(numbers) for number in numbers)
 
 
 def with_value(task: Task, standing: Standing, point: Array, value: float) -> Standing:

@@ -72,6 +72,14 @@ def must_improve(method: Any) -> bool:
     return bool(getattr(method, "must_improve", False))
 
 
+def sees_whole(method: Any) -> bool:
+    """Return whether a method sees F as one component where one call returns many outputs.
+
+    Such a method says ``whole = True``; another one sees a component per output.
+    """
+    return bool(getattr(method, "whole", False))
+
+
 @dataclasses.dataclass(frozen=True)
 class Iterate:
     """The state of a method without memory."""

@@ -106,7 +106,7 @@ def _leads(old: StoredSnapshot, new: StoredSnapshot, journals: list[tuple[int, P
 
 def _calls(lines: list[ValueLine | FailureLine]) -> int:
     """Return how many calls lines of a journal stand for."""
-    return sum(line.values.size if isinstance(line, ValueLine) else line.calls for line in lines)
+    return sum(len(line.values) if isinstance(line, ValueLine) else line.calls for line in lines)
 
 
 class Run:

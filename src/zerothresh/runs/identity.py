@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zerothresh.losses import Custom
 from zerothresh.methods.registry import name_of
 from zerothresh.rounds.task import Task
 from zerothresh.runs.errors import RunError
@@ -23,7 +24,7 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
     """
     constraint = task.constraint
     box = None if constraint.bounds is None else [constraint.bounds.low, constraint.bounds.high]
-    return {
+    identity = {
         "method": name_of(task.method),
         "options": plain(task.method),
         "estimator": plain(task.estimator),
@@ -39,6 +40,11 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
         "monitored": task.reserve == 0,
         "problem": problem,
     }
+    if task.outputs is not None:  # their number is not known before the first call, and the journal tells it
+        loss = task.outputs.loss
+        own = {"name": fingerprint(loss.of)} if isinstance(loss, Custom) else plain(loss)
+        identity |= {"n": None, "outputs": task.outputs.kind, "loss": own, "masked": task.outputs.masked}
+    return identity
 
 
 def plain(value: Any) -> Any:

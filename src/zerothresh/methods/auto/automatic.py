@@ -59,6 +59,7 @@ class Auto(Program):
     queries: ClassVar[str] = "those of the strategies that it races"
     memory: ClassVar[str] = "1 per call, and that of its strategies"
     must_improve: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
 
     patience: int | None = None
 

@@ -11,6 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.bounds import Box
 from zerothresh.constraint.threshold import Constraint, Diverged, HardThreshold
+from zerothresh.losses import Loss
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.search import Remark, Stage
@@ -75,6 +76,8 @@ class Context:
     round, used: int, rounds and calls so far.
     rng: Stream, the random numbers of this round.
     random: bool, set by the program: values are random, so that the lowest value seen proves nothing.
+    has_outputs: bool, whether one call returns many outputs, for which `outputs` asks.
+    loss: Loss of one output, whose mean over the outputs of a call is F; None without outputs.
     """
 
     def __init__(self, task: Task, run: _Run | None = None, name: str = "") -> None:
@@ -86,6 +89,8 @@ class Context:
         self.box: Box | None = task.constraint.box
         self.everything = np.arange(self.n)
         self.estimator = task.estimator if task.estimator_given else None
+        self.has_outputs = task.outputs is not None
+        self.loss: Loss | None = None if task.outputs is None else task.outputs.loss
         self.fun: float | None = None  # F at the iterate, in `unit`
         self.distrusted = False  # whether values were invented, as on_nan="worst" does
         self.random = False
@@ -307,6 +312,22 @@ class Context:
         _check_finite(points)
         answers = yield Probes.each(points, of)
         return self._in_units(answers.paired)
+
+    def outputs(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
+        """Return all outputs of the calls at points, (points, m), as they are; NaN where an output is missing.
+
+        Only where one call returns many outputs: see `has_outputs`. A program that begins with this has F in its own
+        unit: `unit` is 1.
+        """
+        if not self.has_outputs:
+            raise RuntimeError("the function returns one value per call: it has no outputs to ask for")
+        if not points:
+            self._run.note_idle()
+            return np.empty((0, 0))
+        _check_finite(points)
+        answers = yield Probes.outputs(points)
+        self.unit = self.unit or 1.0
+        return answers.outputs
 
     def free(self) -> Indices:
         """Return the coordinates that may be other than 0, unless their bounds leave next to no room."""
