@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.losses import Squared
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
-from zerothresh.methods.residual.jacobians.loss_weights import Loss, total_loss, working
+from zerothresh.methods.residual.jacobians.loss_weights import total_loss, working
 from zerothresh.methods.residual.jacobians.sparse_fit import Choice, Fitted, SparseFit
 from zerothresh.methods.residual.residual_settings import EXCHANGE, FIT, GOAL, LOOK, STEP, TINY
 from zerothresh.rounds.answers import Answers
@@ -55,8 +56,9 @@ class Linearised:
     goal: float, the sum of losses at which nothing is left to gain.
     """
 
-    def __init__(self, context: Context, loss: Loss | None) -> None:
-        self.context, self.loss, self.choice = context, loss, choice_of(context)
+    def __init__(self, context: Context) -> None:
+        self.context, self.choice = context, choice_of(context)
+        self.loss = None if isinstance(context.loss, Squared) else context.loss
         self.step, self.noise, self.curvature, self.goal = LOOK.step, 0.0, 0.0, 0.0
         self.best = np.inf
         self.tabu: set[tuple[int, ...]] = set()

@@ -22,7 +22,7 @@ Certified = Generator[Probes, Answers, bool]
 
 def gauss_newton(context: Context) -> Certified:
     """Search; return whether the outputs are matched up to their noise, so that nothing is left to gain."""
-    state = Linearised(context, context.loss)
+    state = Linearised(context)
     context.stage("columns")
     yield from state.begin(context.theta0)
     yield from first_columns(state)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.residual.jacobians.loss_weights import Loss, total_loss, working
+from zerothresh.losses import Loss
+from zerothresh.methods.residual.jacobians.loss_weights import total_loss, working
 from zerothresh.methods.residual.jacobians.trust_step import bounded_least_squares_step, bounded_quadratic_step
 
 ITERATIONS = 30  # of Newton's method within the model, which costs no runs

@@ -6,21 +6,10 @@ robust losses are: iterated reweighting. Elsewhere Newton's quadratic is taken. 
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-
-
-class Loss(Protocol):
-    """An elementwise loss with two derivatives."""
-
-    def value(self, r: Array) -> Array: ...
-
-    def derivative(self, r: Array) -> Array: ...
-
-    def second(self, r: Array) -> Array: ...
+from zerothresh.losses import Loss
 
 
 def total_loss(loss: Loss | None, r: Array) -> float:
