@@ -17,6 +17,12 @@ from zerothresh.methods.residual.support_exchange import descend, exchange, firs
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
+# Steps on a support: how many, whether the minimum is confirmed by new columns, and what another support must promise.
+IMPROVEMENTS = (
+    (STEP.burst, False, EXCHANGE.promise),
+    (STEP.to_minimum, False, EXCHANGE.promise),
+    (STEP.to_minimum, True, EXCHANGE.least_promise),
+)
 Certified = Generator[Probes, Answers, bool]
 
 
@@ -34,7 +40,7 @@ def gauss_newton(context: Context) -> Certified:
             return False
     while not state.done:
         if not (yield from improve(state)):
-            yield from descend(state, STEP.unlimited, STEP.last_gain)
+            yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
             return state.done
     return True
 
@@ -43,7 +49,7 @@ def fit_all(state: Linearised) -> Certified:
     """Minimise over all coordinates, from the start and then from random points."""
     state.context.stage("steps")
     while True:
-        yield from descend(state, STEP.unlimited, STEP.last_gain)
+        yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
         if not state.done and not state.looked:
             yield from look(state)
             if state.noise > 0:
@@ -61,13 +67,11 @@ def improve(state: Linearised) -> Certified:
     Cheap moves come first: a few steps; another support that promises much; steps to the minimum; any better support;
     a few restarts if columns are dear; then all old columns anew, exchanges, and restarts.
     """
-    for most in (STEP.burst, STEP.to_minimum):
-        reason = yield from descend(state, most)
-        if state.done:
+    for most, confirm, promise in IMPROVEMENTS:
+        reason = yield from descend(state, most, confirm=confirm)
+        if state.done or (yield from exchange(state, promise if reason == "most" else EXCHANGE.least_promise)):
             return True
-        if reason == "most" and (yield from exchange(state, EXCHANGE.promise)):
-            return True
-    if reason == "most" or (yield from exchange(state, EXCHANGE.least_promise)):
+    if reason == "most":
         return True
     if (yield from restart_early(state)):
         return True

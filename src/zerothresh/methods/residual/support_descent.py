@@ -35,8 +35,11 @@ class SupportDescent:
         self.terms: list[tuple[Array, Array]] = []
         self.errors = np.zeros(2)  # of predictions, without and with the terms
 
-    def iterate(self, most: int, least_gain: float) -> Generator[Probes, Answers, str]:
-        """Make steps; return why they end: "goal", "minimum" or "most"."""
+    def iterate(self, most: int, least_gain: float, confirm: bool) -> Generator[Probes, Answers, str]:
+        """Make steps; return why they end: "goal", "minimum" or "most".
+
+        To ``confirm`` a minimum, columns that have only learnt from steps are measured.
+        """
         state, refreshed = self.state, 0
         for _ in range(most):
             if self.at.f <= state.goal:
@@ -44,7 +47,7 @@ class SupportDescent:
             s, y, gain = self._proposal()
             clear = gain > max(least_gain * self.at.f, state.spread(self.at.f))
             if not clear or not np.linalg.norm(s) > STEP.least_step * self._size():
-                if not self.learnt or state.noise > 0 or refreshed >= STEP.refreshes:
+                if not confirm or not self.learnt or state.noise > 0 or refreshed >= STEP.refreshes:
                     return "minimum"
                 yield from self._measure_all()
                 refreshed += 1

@@ -16,10 +16,12 @@ from zerothresh.rounds.requests import Probes
 Tried = Generator[Probes, Answers, bool]
 
 
-def descend(state: Linearised, most: int, least_gain: float = STEP.least_gain) -> Generator[Probes, Answers, str]:
+def descend(
+    state: Linearised, most: int, least_gain: float = STEP.least_gain, *, confirm: bool = False
+) -> Generator[Probes, Answers, str]:
     """Make steps on the present support, and move to where they lead; return why they ended."""
     descent = SupportDescent(state, state.support)
-    reason = yield from descent.iterate(most, least_gain)
+    reason = yield from descent.iterate(most, least_gain, confirm)
     state.take(descent.at, descent.S, descent.known)
     return reason
 
@@ -131,7 +133,7 @@ def start_anew(state: Linearised) -> Tried:
         state.at = (yield from state.runs([np.clip(start, state.choice.low, state.choice.high)]))[0]
         if np.isfinite(state.at.f):
             yield from state.columns(np.flatnonzero(~state.fixed))
-            yield from descend(state, STEP.unlimited)
+            yield from descend(state, STEP.unlimited, confirm=True)
             if state.at.f < EXCHANGE.least_promise * before:
                 return True
         state.restore(best)
