@@ -746,6 +746,20 @@ class RandomStepsSettings:
 RANDOM_STEPS = RandomStepsSettings()
 
 
+# --- Linearised outputs: calls that return many residuals ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutputsSettings:
+    """How long the linear model of the outputs may go on."""
+
+    steps: int = 10  # calls per non-zero beyond the columns: a support and its minimum take about six (benchmarks)
+    doubling: int = 2  # calls without a gain, over those with one: as for a leader of the race
+
+
+OUTPUTS = OutputsSettings()
+
+
 # --- The race -------------------------------------------------------------------------------------------------------
 
 

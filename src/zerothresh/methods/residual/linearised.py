@@ -138,6 +138,13 @@ class Linearised:
                 self.J[:, j] = self.change(run) / h
                 self.measured[:, j] = self.J[:, j]
             self.age[j] = self.fresh_age[j]
+        self._publish()
+
+    def _publish(self) -> None:
+        """Keep the columns of the support for the result, if this is the best point."""
+        S = self.support
+        if S.size and self.at.f <= self.best:
+            self.context.linearised(S, self.J[:, S])
 
     def set_metric(self) -> None:
         """Take the lengths of coordinates from their columns: over a length, the linear model uses up the outputs.
@@ -190,6 +197,7 @@ class Linearised:
         self.age = self.age + 0.5 * float(away @ away)
         self.at, self.curvature = run, known.curvature
         self.J[:, S], self.age[S] = known.J, np.diag(known.rescaled(self.D[S]).P)
+        self._publish()
 
     def move(self, run: Run) -> None:
         """Move to a run that was asked for outside a descent; the columns along the step learn from it."""
@@ -210,7 +218,9 @@ class Linearised:
         pull = J @ x
         if self.loss is None:
             w, u = working(None, self.at.r)
-            fits = SparseFit(w[:, None] * J, w * (pull - u), self.choice, damping, self.D, x).solve(uniform, restarts, starts)
+            fits = SparseFit(w[:, None] * J, w * (pull - u), self.choice, damping, self.D, x).solve(
+                uniform, restarts, starts
+            )
             return [(value, self.filled(fitted)) for value, *fitted in ((f[0], *f[1:]) for f in fits)]
         return self._robust_fits(J, restarts, starts, damping)
 
