@@ -206,14 +206,10 @@ def heart_8(x: Array) -> Array:
                 v * a + w * b + t * c + u * d,
                 a * (t * t - v * v) - 2 * c * t * v + b * (u * u - w * w) - 2 * d * u * w,
                 c * (t * t - v * v) + 2 * a * t * v + d * (u * u - w * w) + 2 * b * u * w,
-                a * t * (t * t - 3 * v * v)
-                + c * v * (v * v - 3 * t * t)
-                + b * u * (u * u - 3 * w * w)
-                + d * w * (w * w - 3 * u * u),
-                c * t * (t * t - 3 * v * v)
-                - a * v * (v * v - 3 * t * t)
-                + d * u * (u * u - 3 * w * w)
-                - b * w * (w * w - 3 * u * u),
+                a * t * (t * t - 3 * v * v) + c * v * (v * v - 3 * t * t)
+                + b * u * (u * u - 3 * w * w) + d * w * (w * w - 3 * u * u),
+                c * t * (t * t - 3 * v * v) - a * v * (v * v - 3 * t * t)
+                + d * u * (u * u - 3 * w * w) - b * w * (w * w - 3 * u * u),
             ]
         )
         - sums

@@ -59,7 +59,7 @@ def test_trajectories_follow_the_differential_equation():
     problem = zt.problems.ode(trajectories=2, samples=4, duration=1.0)
     x = np.zeros(60)
     x[10] = 1.0  # u_0' = u_0
-    run = problem.simulate(x[None]).reshape(4, 2, 3)
+    run = np.moveaxis(problem.simulate(x[None]).reshape(2, 3, 4), -1, 0)
     times = np.array([0.25, 0.5, 0.75, 1.0])
     first = run[:, :, 0] / np.exp(times)[:, None]
     assert first == pytest.approx(np.broadcast_to(first[0], (4, 2)), rel=1e-6)

@@ -122,7 +122,7 @@ class Kinetics:
                     u = u + dt / 6 * (one + 2 * two + 2 * three + self._rate(u + dt * three, weights))
                     u = np.nan_to_num(np.clip(u, -LARGEST_STATE, LARGEST_STATE))
                 seen.append(u)
-        return np.stack(seen, axis=1).reshape(len(points), -1)
+        return np.stack(seen, axis=-1).reshape(len(points), -1)  # one time series after the other
 
     def _rate(self, u: Array, weights: Array) -> Array:
         table = np.stack([u**power for power in range(self.powers.max() + 1)])

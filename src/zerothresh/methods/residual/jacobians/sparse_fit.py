@@ -84,13 +84,7 @@ class SparseFit:
     """The problem min |y - J z|^2 + damping |D (z - centre)|^2 over a `Choice`."""
 
     def __init__(
-        self,
-        J: Array,
-        y: Array,
-        choice: Choice,
-        damping: float = 0.0,
-        D: Array | None = None,
-        centre: Array | None = None,
+        self, J: Array, y: Array, choice: Choice, damping: float = 0.0, D: Array | None = None, centre: Array | None = None
     ) -> None:
         d = J.shape[1]
         self.J, self.y, self.choice = J, y, choice
