@@ -444,3 +444,15 @@ def test_outputs_cannot_be_asked_for_where_a_call_returns_one_value():
 
     with pytest.raises(RuntimeError, match="no outputs to ask for"):
         zt.minimize(lambda x: 1.0, D, K, budget=10, method=Asking())
+
+
+def test_F_at_a_result_that_is_the_start_is_not_paid_for_again():
+    @dataclass(frozen=True)
+    class Idle(zt.Program):
+        def search(self, context):
+            yield from context.slopes(context.theta0, np.arange(2), 1e-3, context.everything, np.zeros(context.n))
+
+    fun = Counted()
+    found = solve(fun, method=Idle(), budget=10)
+    assert found.nfev == len(fun.points) == 3  # the start and two steps
+    assert found.fun == pytest.approx(F(np.zeros(D)))
