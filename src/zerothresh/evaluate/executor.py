@@ -50,7 +50,7 @@ class OnExecutor:
         self._broken_off: list[Failure] = []  # calls whose exception ends the run, as Ctrl-C does
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
-        parts = split_ranges(missing, self.chunk)
+        parts = split_ranges(missing, self.objective.most_points(self.chunk))
         self._halted = False
         more = True
         while not self._left:

@@ -12,6 +12,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Itself, Loss, loss_of
 from zerothresh.objective.forms import RETURNED, TOLD, BadValue, Objective, Wording, components_of
 
+MOST_NUMBERS = 1 << 24  # outputs of a call of a vectorised function, if the user does not say how many points it gets
 KINDS = ("residuals", "components")
 FUNCTION = Wording("the function returned")
 
@@ -179,6 +180,12 @@ class VectorObjective(Objective):
     def _checked(self, value: Any, calls: int | None, wording: Wording) -> tuple[Array, Any]:
         table = self.policy.check(value, calls, wording)
         return table, labels_of(value) if self.policy.labels is None else None
+
+    def most_points(self, chunk: int) -> int:
+        """Return the most points per call of a vectorised function, whose outputs have to fit into memory, too."""
+        if self.chunk is not None or self.policy.m is None:
+            return chunk
+        return max(1, min(chunk, MOST_NUMBERS // self.policy.m))
 
     def arrived(self, answer: Any) -> Array:
         """Return the outputs, one row per call; the first ones tell what later ones have to be like."""
