@@ -94,6 +94,18 @@ def test_a_series_with_another_index_than_the_first_is_refused():
     assert found.nfev == 4
 
 
+def test_workers_that_return_series_at_once_must_agree(tmp_path):
+    names = [f"s{i}" for i in range(M)]
+    pandas = pytest.importorskip("pandas")
+
+    def fun(x):  # the first call, which is alone, has no index
+        return residuals(x) if not x.any() else pandas.Series(residuals(x), index=names[:: 1 if x[0] > 0 else -1])
+
+    found = solve(fun, workers=4, **FEW)
+    assert found.status is zt.Status.BAD_VALUE
+    assert "which are not those of the first call" in found.message
+
+
 def test_a_vectorised_function_is_told_the_shape():
     found = solve(lambda X: X @ A.T[:, :5], vectorized=True, **FEW)
     assert found.success

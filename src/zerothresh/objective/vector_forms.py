@@ -68,15 +68,14 @@ class Policy:
                 f"{wording.given} {array.shape[-1]} outputs per call, where {self.m} were expected; each call must "
                 "return the same outputs in the same order (return NaN for a missing one, with on_nan='mask')"
             )
-        self._check_labels(value, wording)
+        self.check_labels(labels_of(value), wording)
         with np.errstate(all="ignore"):
             table = array.astype(np.float64).reshape(-1, array.shape[-1])
         self._check_finite(table, wording)
         return table
 
-    def _check_labels(self, value: Any, wording: Wording) -> None:
+    def check_labels(self, labels: Any, wording: Wording) -> None:
         """Refuse a pandas Series (or a data frame of rows) whose labels are not those of the first one."""
-        labels = labels_of(value)
         if labels is not None and self.labels is not None and not bool(labels.equals(self.labels)):
             raise BadValue(
                 f"{wording.given} a pandas object with the labels {check.shown(list(labels[:3]))} ..., which are not "
@@ -190,6 +189,7 @@ class VectorObjective(Objective):
     def arrived(self, answer: Any) -> Array:
         """Return the outputs, one row per call; the first ones tell what later ones have to be like."""
         table, labels = answer
+        self.policy.check_labels(labels, FUNCTION)  # another worker may have been the first one meanwhile
         if self.policy.m is None or labels is not None:
             self.policy.learn(table.shape[1], labels)
         out: Array = table
