@@ -54,12 +54,12 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("first", [0, 1, 9])
-@pytest.mark.parametrize("kind", BAD)
+LENGTHS = ("another length", "a longer one")  # the first call tells the length
+
+
+@pytest.mark.parametrize(("kind", "first"), [(k, f) for k in BAD for f in (0, 1, 9) if f or k not in LENGTHS])
 def test_a_bad_output_ends_the_run_with_a_sentence(kind, first):
     bad, sentence = BAD[kind]
-    if first == 0 and kind in ("another length", "a longer one"):
-        pytest.skip("the first call tells the length")
     fun = after(first, bad)
     found = solve(fun, **FEW)
     assert found.status is zt.Status.BAD_VALUE
@@ -92,6 +92,18 @@ def test_a_series_with_another_index_than_the_first_is_refused():
     assert found.status is zt.Status.BAD_VALUE
     assert "which are not those of the first call" in found.message
     assert found.nfev == 4
+
+
+def test_workers_that_return_series_at_once_must_agree(tmp_path):
+    names = [f"s{i}" for i in range(M)]
+    pandas = pytest.importorskip("pandas")
+
+    def fun(x):  # the first call, which is alone, has no index
+        return residuals(x) if not x.any() else pandas.Series(residuals(x), index=names[:: 1 if x[0] > 0 else -1])
+
+    found = solve(fun, workers=4, **FEW)
+    assert found.status is zt.Status.BAD_VALUE
+    assert "which are not those of the first call" in found.message
 
 
 def test_a_vectorised_function_is_told_the_shape():

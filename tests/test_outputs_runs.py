@@ -11,7 +11,7 @@ from killing import die, killed
 from test_outputs import D, Halving, K, M, many, residuals, same
 
 import zerothresh as zt
-from zerothresh.runs import RunError
+from zerothresh.runs import RunError, snapshot
 from zerothresh.runs.inspection import inspect
 from zerothresh.runs.journal import Journal, ValueLine
 from zerothresh.runs.journal import read as read_journal
@@ -59,10 +59,13 @@ def go(fun, folder=None, method=METHODS[0], budget=90, **options):
     return None if dead else run()
 
 
-@every_method
-@pytest.mark.parametrize("period", [1, 7, 31])
+@pytest.mark.parametrize(
+    ("method", "period"),
+    [(METHODS[3], 1), (METHODS[5], 1), *((method, period) for method in METHODS for period in (13, 31))],
+    ids=lambda value: value if isinstance(value, int) else type(value).__name__,
+)
 def test_a_run_that_is_killed_again_and_again_is_the_run_that_never_was(tmp_path, monkeypatch, method, period):
-    if period == 1:
+    if period in (1, 13):
         monkeypatch.setattr("zerothresh.runs.folder.SHARE", np.inf)  # a snapshot after every round
     alone = Counted()
     whole = go(alone, method=method)
@@ -156,6 +159,35 @@ def test_a_forged_line_is_refused_without_allocating_what_it_declares(tmp_path, 
     path.write_bytes(b"\n".join(lines) + b"\n")
     with pytest.raises(RunError):
         go(Counted(), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "forged"),
+    [
+        ("outputs", 29),
+        ("outputs", 1 << 50),
+        ("outputs", -3),
+        ("outputs", "30"),
+        ("outputs", 30.0),
+        ("best_outputs", np.zeros(29)),
+        ("best_outputs", np.zeros((1, 30))),
+        ("best_outputs", np.zeros(30, np.int64)),
+        ("best_outputs", np.full(30, np.nan)),
+        ("first_outputs", np.zeros(29)),
+    ],
+    ids=str,
+)
+def test_a_forged_snapshot_is_refused(tmp_path, name, forged):
+    for method in (METHODS[0], zt.methods.HTP()):
+        folder = tmp_path / type(method).__name__
+        go(Counted(), folder, method=method, budget=60)
+        path = numbered(folder, SNAPSHOT)[-1][1]
+        meta, arrays = snapshot.read(path)
+        where = meta if name == "outputs" else arrays
+        where[name] = forged
+        snapshot.write(path, meta, arrays)
+        with pytest.raises(RunError, match="does not fit this run"):
+            go(Counted(), folder, method=method, budget=90)
 
 
 def test_a_damaged_line_is_cut_off_and_asked_for_again(tmp_path):

@@ -15,7 +15,7 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.objective.forms import TOLD, BadValue, vector
-from zerothresh.objective.vector_forms import policy_for
+from zerothresh.objective.vector_forms import labels_of, policy_for
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.search import Remark
 from zerothresh.rounds.task import Task
@@ -206,6 +206,7 @@ class Optimizer:
                 outputs = self.task.outputs
                 self._policy.m = outputs.m if outputs is not None and outputs.m is not None else self._policy.m
                 numbers = self._policy.check(values, len(batch), TOLD)
+                self._policy.learn(numbers.shape[1], labels_of(values))
         except BadValue as error:
             raise ValueError(f"{error} (nothing was changed: the batch can be told again)") from None
         with self._undivided():

@@ -12,6 +12,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Itself, Loss, loss_of
 from zerothresh.objective.forms import RETURNED, TOLD, BadValue, Objective, Wording, components_of
 
+MOST_NUMBERS = 1 << 24  # outputs of a call of a vectorised function, if the user does not say how many points it gets
 KINDS = ("residuals", "components")
 FUNCTION = Wording("the function returned")
 
@@ -67,15 +68,14 @@ class Policy:
                 f"{wording.given} {array.shape[-1]} outputs per call, where {self.m} were expected; each call must "
                 "return the same outputs in the same order (return NaN for a missing one, with on_nan='mask')"
             )
-        self._check_labels(value, wording)
+        self.check_labels(labels_of(value), wording)
         with np.errstate(all="ignore"):
             table = array.astype(np.float64).reshape(-1, array.shape[-1])
         self._check_finite(table, wording)
         return table
 
-    def _check_labels(self, value: Any, wording: Wording) -> None:
+    def check_labels(self, labels: Any, wording: Wording) -> None:
         """Refuse a pandas Series (or a data frame of rows) whose labels are not those of the first one."""
-        labels = labels_of(value)
         if labels is not None and self.labels is not None and not bool(labels.equals(self.labels)):
             raise BadValue(
                 f"{wording.given} a pandas object with the labels {check.shown(list(labels[:3]))} ..., which are not "
@@ -180,9 +180,16 @@ class VectorObjective(Objective):
         table = self.policy.check(value, calls, wording)
         return table, labels_of(value) if self.policy.labels is None else None
 
+    def most_points(self, chunk: int) -> int:
+        """Return the most points per call of a vectorised function, whose outputs have to fit into memory, too."""
+        if self.chunk is not None or self.policy.m is None:
+            return chunk
+        return max(1, min(chunk, MOST_NUMBERS // self.policy.m))
+
     def arrived(self, answer: Any) -> Array:
         """Return the outputs, one row per call; the first ones tell what later ones have to be like."""
         table, labels = answer
+        self.policy.check_labels(labels, FUNCTION)  # another worker may have been the first one meanwhile
         if self.policy.m is None or labels is not None:
             self.policy.learn(table.shape[1], labels)
         out: Array = table

@@ -91,7 +91,9 @@ class Recorder:
             points = [search.incumbent.theta] if best is None else [search.incumbent.theta, best]
             kept_outputs = {name: arrays[name] for name in (*OUTPUTS, BEST_OUTPUTS) if name in arrays}
             m = None if task.outputs is None else task.outputs.m
-            if any(outputs.dtype != np.float64 or outputs.shape != (m,) for outputs in kept_outputs.values()):
+            if any(
+                o.dtype != np.float64 or o.shape != (m,) or not session.fits(o[None]) for o in kept_outputs.values()
+            ):
                 raise RunError("its outputs are not one number per output")
             if any(p.shape != (task.d,) or p.dtype != np.float64 or not np.isfinite(p).all() for p in points):
                 raise RunError("its points are not d finite numbers")
