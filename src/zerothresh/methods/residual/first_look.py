@@ -77,7 +77,7 @@ def first_columns(state: Linearised) -> Asked:
     noise, or if their steps were too long.
     """
     free = np.flatnonzero(~state.fixed)
-    ahead = LOOK.share * free.size > 2
+    ahead = LOOK.share * free.size >= 2
     if ahead:
         yield from look(state)
     yield from state.columns(free)

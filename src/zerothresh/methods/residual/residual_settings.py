@@ -73,6 +73,7 @@ class ExchangeSettings:
     row_ridge: float = 1e-3
     early_restarts: int = 5  # before all columns are refreshed, where that costs more than some restarts
     restarts: int = 20
+    returns: int = 3  # restarts that lead back to the best point, after which there is hardly a better one
     wide: int = 100  # columns from which refreshing them costs more than some restarts
     noise: float = 3.0  # standard deviations of F that a promise must exceed
     aged: float = 4.0  # times the error of a fresh column
@@ -90,7 +91,10 @@ class FitSettings:
     extra: int = 10  # exchanges allowed beyond two per non-zero
     solved: float = 1e-20  # of the sum of squares: the model is solved exactly
     reweightings: int = 30  # of a robust loss within the model
-    settled: float = 1e-6  # relative change of the fit at which reweighting ends
+    settled: float = 1e-6  # relative change of the loss at which reweighting ends
+    sharpening: float = 2.0  # from one rung of the ladder to a robust loss to the next
+    sharpenings: int = 30  # rungs at most: a loss that is no square near 0 has no first one
+    equal: float = 0.7  # smallest over largest root of a weight that are nearly equal
 
 
 LOOK = LookSettings()

@@ -81,15 +81,10 @@ Fitted = tuple[float, Indices, Array]  # the sum of squares, the coordinates, an
 
 
 class SparseFit:
-    """The problem min |y - J z|^2 + damping |D (z - centre)|^2 over a `Choice`."""
+    """The problem min |y - J z|^2 + sum_j weight_j (z_j - centre_j)^2 over a `Choice`."""
 
-    def __init__(
-        self, J: Array, y: Array, choice: Choice, damping: float = 0.0, D: Array | None = None, centre: Array | None = None
-    ) -> None:
-        d = J.shape[1]
-        self.J, self.y, self.choice = J, y, choice
-        self.weight = np.zeros(d) if damping == 0 or D is None else damping * D * D
-        self.centre = np.zeros(d) if centre is None else centre
+    def __init__(self, J: Array, y: Array, choice: Choice, weight: Array, centre: Array) -> None:
+        self.J, self.y, self.choice, self.weight, self.centre = J, y, choice, weight, centre
         self.squares = np.einsum("ij,ij->j", J, J) + self.weight + TINY
         self.slopes = y @ J + self.weight * self.centre
         self.total = float(y @ y) + float(self.weight @ self.centre**2)
