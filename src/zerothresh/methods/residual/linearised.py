@@ -205,7 +205,7 @@ class Linearised:
         return sparse_fits(self.loss, at.r, J, at.x, self.choice, weight, self.context.rng.uniform, restarts, starts)
 
     def scaled_columns(self) -> Array:
-        """Return J with old columns scaled by rows as those of the support have changed, if that predicts them better."""
+        """Return J with old columns scaled by rows as those of the support have changed, if that predicts better."""
         S = self.support
         if S.size < 2:
             return self.J.copy()

@@ -97,8 +97,25 @@ class FitSettings:
     equal: float = 0.7  # smallest over largest root of a weight that are nearly equal
 
 
+@dataclass(frozen=True)
+class PoolSettings:
+    """Groups of columns, which are split where the support seems to be."""
+
+    least: float = 16.0  # columns per non-zero from which a group may hold none of the support
+    first: float = 1 / 40  # groups per column in the first round
+    evidence: float = 2.0  # log-likelihood per logarithm of the number of supports that makes a coordinate stand out
+    worth: float = 0.8  # of the columns: a forecast of more runs is not worth the smaller rounds
+    trials: float = 0.01  # of the columns: runs that trials of sparse fits may cost
+    steps: int = 2  # of a trial at a time
+    converging: float = 0.4  # F must fall to this share of the promise with them: a wrong support does not
+    reserve: float = 4.0  # runs per non-zero that are kept for steps if the budget is below the number of columns
+    settled: int = 2  # rounds of splits that leave the best support as it is, before it is tried
+    promise: float = 0.5  # of F: a fit is tried if it promises that, and steps go on while they keep it
+
+
 LOOK = LookSettings()
 STEP = StepSettings()
 EXCHANGE = ExchangeSettings()
 FIT = FitSettings()
+POOL = PoolSettings()
 GOAL = 1e-15  # of F at the start: nothing is left to gain

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.residual.linearised import Linearised, Run
+from zerothresh.basics.arrays import Array
+from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP
 from zerothresh.methods.residual.support_descent import SupportDescent
 from zerothresh.rounds.answers import Answers

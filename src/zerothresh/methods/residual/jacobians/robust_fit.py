@@ -1,4 +1,4 @@
-"""Sparse fits of the linearised outputs under any loss: reweighted least squares, from nearly squares to the loss itself.
+"""Sparse fits of the linearised outputs under any loss: reweighted least squares, from nearly squares to the loss.
 
 A robust loss has many minima, because it forgets what it takes for outliers. Weights of the loss of t r, with t growing
 to 1, begin near those of squares, and let the outliers go one after the other (graduated non-convexity).

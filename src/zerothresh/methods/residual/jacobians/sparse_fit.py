@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from zerothresh.basics.arrays import Array, Indices
@@ -61,7 +62,7 @@ class Choice:
         """Return the units of some coordinates, and those that are forced."""
         return sorted(set(self.unit[coordinates].tolist()) | set(self.forced.tolist()))
 
-    def may_rise(self, slope: Array) -> Array:
+    def may_rise(self, slope: Array) -> NDArray[np.bool_]:
         """Whether a coordinate at 0 may move along its slope."""
         return ((slope > 0) & (self.high > 0)) | ((slope < 0) & (self.low < 0))
 
@@ -74,7 +75,7 @@ def bounded_fit(A: Array, y: Array, low: Array, high: Array) -> Array:
     if ((z >= low) & (z <= high)).all():
         return z
     room = np.maximum(high, np.nextafter(low, np.inf))
-    return np.clip(lsq_linear(A, y, (low, room), tol=FIT.rank).x, low, high)
+    return np.asarray(np.clip(lsq_linear(A, y, (low, room), tol=FIT.rank).x, low, high))
 
 
 Fitted = tuple[float, Indices, Array]  # the sum of squares, the coordinates, and their values
