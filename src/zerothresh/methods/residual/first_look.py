@@ -7,6 +7,7 @@ from collections.abc import Generator
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.residual.column_groups import grouped_columns, groups_fit
 from zerothresh.methods.residual.jacobians.output_noise import Rung, best_rung, ends, like_noise, noise_below
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import LOOK, TINY
@@ -77,10 +78,15 @@ def first_columns(state: Linearised) -> Asked:
     noise, or if their steps were too long.
     """
     free = np.flatnonzero(~state.fixed)
-    ahead = LOOK.share * free.size > 2
+    ahead = LOOK.share * free.size >= 2
     if ahead:
         yield from look(state)
-    yield from state.columns(free)
+    if groups_fit(state, free):
+        yield from grouped_columns(state, free)
+        if state.done:
+            return
+    else:
+        yield from state.columns(free)
     if not ahead and _suspect(state, free):
         yield from look(state)
         yield from state.columns(free)

@@ -18,9 +18,9 @@ from zerothresh.rounds.task import Task
 class GaussNewton(Program):
     """Sparse Gauss-Newton on the residuals of each call: about d calls in all, and no settings.
 
-    Every call returns all outputs, ``outputs="residuals"``. Columns of the Jacobian are differences, asked for together;
-    the support is the best one of the linearised model, and every step teaches the Jacobian. It ends when the outputs
-    are matched up to their noise, or when no exchange and no restart finds anything better.
+    Every call returns all outputs, ``outputs="residuals"``. Columns of the Jacobian are differences, asked for
+    together; the support is the best one of the linearised model, and every step teaches the Jacobian. It ends when the
+    outputs are matched up to their noise, or when no exchange and no restart finds anything better.
 
     Reference: Cartis and Roberts, *A derivative-free Gauss-Newton method*, Math. Prog. Comp. 2019, for k = d.
 

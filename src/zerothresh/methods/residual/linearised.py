@@ -12,9 +12,10 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Squared
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
-from zerothresh.methods.residual.jacobians.loss_weights import total_loss, working
-from zerothresh.methods.residual.jacobians.sparse_fit import Choice, Fitted, SparseFit
-from zerothresh.methods.residual.residual_settings import EXCHANGE, FIT, GOAL, LOOK, STEP, TINY
+from zerothresh.methods.residual.jacobians.loss_weights import total_loss
+from zerothresh.methods.residual.jacobians.robust_fit import Fits, sparse_fits
+from zerothresh.methods.residual.jacobians.sparse_fit import Choice
+from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -63,7 +64,7 @@ class Linearised:
         self.best = np.inf
         self.tabu: set[tuple[int, ...]] = set()
         self.fresh_age = np.zeros(context.d)
-        self.restarts, self.restarted_early, self.looked = 0, False, False
+        self.restarts, self.returns, self.restarted_early, self.looked = 0, 0, False, False
         self.fixed = self.choice.high <= self.choice.low
 
     # Runs.
@@ -206,37 +207,13 @@ class Linearised:
         s = (run.x - self.at.x)[S] * self.D[S]
         self.take(run, S, known.learn(s, self.change(run) - known.change(s), moved=True))
 
-    def predicted(self, J: Array, y: Array) -> float:
-        """Return the sum of losses that a Jacobian predicts at y."""
-        return total_loss(self.loss, self.at.r + J @ (y - self.at.x))
-
-    def fits(
-        self, J: Array, restarts: int, starts: Sequence[Indices] = (), damping: float = 0.0
-    ) -> list[tuple[float, Array]]:
+    def fits(self, J: Array, restarts: int, starts: Sequence[Indices] = (), damping: float = 0.0) -> Fits:
         """Return sparse minimisers of the linearised model with the predicted sums of losses, best first."""
-        x, uniform = self.at.x, self.context.rng.uniform
-        pull = J @ x
-        if self.loss is None:
-            w, u = working(None, self.at.r)
-            fits = SparseFit(w[:, None] * J, w * (pull - u), self.choice, damping, self.D, x).solve(
-                uniform, restarts, starts
-            )
-            return [(value, self.filled(fitted)) for value, *fitted in ((f[0], *f[1:]) for f in fits)]
-        return self._robust_fits(J, restarts, starts, damping)
-
-    def filled(self, fitted: Sequence[Array]) -> Array:
-        """Return the point with some values on some coordinates."""
-        y = np.zeros(self.at.x.size)
-        y[fitted[0]] = fitted[1]
-        return y
-
-    def _robust_fits(
-        self, J: Array, restarts: int, starts: Sequence[Indices], damping: float
-    ) -> list[tuple[float, Array]]:
-        raise NotImplementedError
+        at, weight = self.at, damping * self.D**2
+        return sparse_fits(self.loss, at.r, J, at.x, self.choice, weight, self.context.rng.uniform, restarts, starts)
 
     def scaled_columns(self) -> Array:
-        """Return J with old columns scaled by rows as those of the support have changed, if that predicts them better."""
+        """Return J with old columns scaled by rows as those of the support have changed, if that predicts better."""
         S = self.support
         if S.size < 2:
             return self.J.copy()

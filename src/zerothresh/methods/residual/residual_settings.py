@@ -73,6 +73,7 @@ class ExchangeSettings:
     row_ridge: float = 1e-3
     early_restarts: int = 5  # before all columns are refreshed, where that costs more than some restarts
     restarts: int = 20
+    returns: int = 3  # restarts that lead back to the best point, after which there is hardly a better one
     wide: int = 100  # columns from which refreshing them costs more than some restarts
     noise: float = 3.0  # standard deviations of F that a promise must exceed
     aged: float = 4.0  # times the error of a fresh column
@@ -90,11 +91,31 @@ class FitSettings:
     extra: int = 10  # exchanges allowed beyond two per non-zero
     solved: float = 1e-20  # of the sum of squares: the model is solved exactly
     reweightings: int = 30  # of a robust loss within the model
-    settled: float = 1e-6  # relative change of the fit at which reweighting ends
+    settled: float = 1e-6  # relative change of the loss at which reweighting ends
+    sharpening: float = 2.0  # from one rung of the ladder to a robust loss to the next
+    sharpenings: int = 30  # rungs at most: a loss that is no square near 0 has no first one
+    equal: float = 0.7  # smallest over largest root of a weight that are nearly equal
+
+
+@dataclass(frozen=True)
+class PoolSettings:
+    """Groups of columns, which are split where the support seems to be."""
+
+    least: float = 16.0  # columns per non-zero from which a group may hold none of the support
+    first: float = 1 / 40  # groups per column in the first round
+    evidence: float = 2.0  # log-likelihood per logarithm of the number of supports that makes a coordinate stand out
+    worth: float = 0.8  # of the columns: a forecast of more runs is not worth the smaller rounds
+    trials: float = 0.01  # of the columns: runs that trials of sparse fits may cost
+    steps: int = 2  # of a trial at a time
+    converging: float = 0.4  # F must fall to this share of the promise with them: a wrong support does not
+    reserve: float = 4.0  # runs per non-zero that are kept for steps if the budget is below the number of columns
+    settled: int = 2  # rounds of splits that leave the best support as it is, before it is tried
+    promise: float = 0.5  # of F: a fit is tried if it promises that, and steps go on while they keep it
 
 
 LOOK = LookSettings()
 STEP = StepSettings()
 EXCHANGE = ExchangeSettings()
 FIT = FitSettings()
+POOL = PoolSettings()
 GOAL = 1e-15  # of F at the start: nothing is left to gain

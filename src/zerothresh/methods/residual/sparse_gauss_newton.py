@@ -77,9 +77,9 @@ def improve(state: Linearised) -> Certified:
         return True
     if not state.looked:
         yield from look(state)
-    old = state.old_columns()
-    if old.size:
-        yield from state.columns(np.union1d(old, state.support))
+    old = np.union1d(state.old_columns(), state.support)
+    if state.support.size < old.size < state.context.left:
+        yield from state.columns(old)
         state.set_metric()
         if (yield from exchange(state, EXCHANGE.least_promise)):
             return True

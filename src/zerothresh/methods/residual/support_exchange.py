@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.residual.linearised import Linearised, Run
+from zerothresh.basics.arrays import Array
+from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP
 from zerothresh.methods.residual.support_descent import SupportDescent
 from zerothresh.rounds.answers import Answers
@@ -96,7 +96,7 @@ def restart(state: Linearised, tries: int) -> Tried:
     best, S = state.saved(), state.support
     before = state.at.f
     units = np.array(state.choice.units(S))
-    while state.restarts < tries and units.size > 1:
+    while state.restarts < tries and units.size > 1 and state.returns < EXCHANGE.returns:
         state.restarts += 1
         dropped = np.setdiff1d(units[2 * state.context.rng.uniform(units.size) < 1], state.choice.forced)
         if not dropped.size:
@@ -117,7 +117,9 @@ def restart(state: Linearised, tries: int) -> Tried:
             if state.at.f < EXCHANGE.least_promise * before or not (yield from exchange(state, EXCHANGE.least_promise)):
                 break
         if state.at.f < EXCHANGE.least_promise * before:
+            state.returns = 0
             return True
+        state.returns += np.array_equal(state.support, S)
         state.restore(best)
     return False
 
@@ -126,7 +128,7 @@ def start_anew(state: Linearised) -> Tried:
     """Search from random points of the size of the start, where the support is not in question."""
     best, before = state.saved(), state.at.f
     size = np.maximum(np.abs(state.context.theta0), state.length)
-    while state.restarts < EXCHANGE.restarts:
+    while state.restarts < EXCHANGE.restarts and state.returns < EXCHANGE.returns:
         state.restarts += 1
         start = state.context.theta0 + size * state.context.rng.normal(size.size)
         start[state.fixed] = 0.0
@@ -135,6 +137,8 @@ def start_anew(state: Linearised) -> Tried:
             yield from state.columns(np.flatnonzero(~state.fixed))
             yield from descend(state, STEP.unlimited, confirm=True)
             if state.at.f < EXCHANGE.least_promise * before:
+                state.returns = 0
                 return True
+            state.returns += state.at.f * EXCHANGE.least_promise < before
         state.restore(best)
     return False

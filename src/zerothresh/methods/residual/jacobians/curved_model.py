@@ -7,7 +7,6 @@ what tensor models are worth. The loss of the outputs is kept as it is; its mini
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np

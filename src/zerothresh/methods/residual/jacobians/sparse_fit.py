@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from zerothresh.basics.arrays import Array, Indices
@@ -61,7 +62,7 @@ class Choice:
         """Return the units of some coordinates, and those that are forced."""
         return sorted(set(self.unit[coordinates].tolist()) | set(self.forced.tolist()))
 
-    def may_rise(self, slope: Array) -> Array:
+    def may_rise(self, slope: Array) -> NDArray[np.bool_]:
         """Whether a coordinate at 0 may move along its slope."""
         return ((slope > 0) & (self.high > 0)) | ((slope < 0) & (self.low < 0))
 
@@ -74,22 +75,17 @@ def bounded_fit(A: Array, y: Array, low: Array, high: Array) -> Array:
     if ((z >= low) & (z <= high)).all():
         return z
     room = np.maximum(high, np.nextafter(low, np.inf))
-    return np.clip(lsq_linear(A, y, (low, room), tol=FIT.rank).x, low, high)
+    return np.asarray(np.clip(lsq_linear(A, y, (low, room), tol=FIT.rank).x, low, high))
 
 
 Fitted = tuple[float, Indices, Array]  # the sum of squares, the coordinates, and their values
 
 
 class SparseFit:
-    """The problem min |y - J z|^2 + damping |D (z - centre)|^2 over a `Choice`."""
+    """The problem min |y - J z|^2 + sum_j weight_j (z_j - centre_j)^2 over a `Choice`."""
 
-    def __init__(
-        self, J: Array, y: Array, choice: Choice, damping: float = 0.0, D: Array | None = None, centre: Array | None = None
-    ) -> None:
-        d = J.shape[1]
-        self.J, self.y, self.choice = J, y, choice
-        self.weight = np.zeros(d) if damping == 0 or D is None else damping * D * D
-        self.centre = np.zeros(d) if centre is None else centre
+    def __init__(self, J: Array, y: Array, choice: Choice, weight: Array, centre: Array) -> None:
+        self.J, self.y, self.choice, self.weight, self.centre = J, y, choice, weight, centre
         self.squares = np.einsum("ij,ij->j", J, J) + self.weight + TINY
         self.slopes = y @ J + self.weight * self.centre
         self.total = float(y @ y) + float(self.weight @ self.centre**2)

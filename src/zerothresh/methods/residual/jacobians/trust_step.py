@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.residual.residual_settings import TINY
 
+Mask = NDArray[np.bool_]
 RANK = 1e-12  # relative singular value below which a direction is not moved along
 CLOSE = 1e-3  # relative accuracy of the length of a step that the radius limits
 ITERATIONS = 80  # halvings of the logarithm of the damping
@@ -40,7 +44,7 @@ def quadratic_step(H: Array, g: Array, radius: float) -> Array:
 def _on_the_sphere(curvature: Array, b: Array, radius: float) -> Array:
     """Return b / (curvature + t) with the t > -min(curvature) at which its length is the radius."""
     top = max(float(np.abs(curvature).max(initial=0.0)), TINY)
-    low = max(0.0, -float(curvature.min(initial=0.0))) + np.finfo(float).eps * top
+    low = max(0.0, -float(curvature.min(initial=0.0))) + float(np.finfo(float).eps) * top
     high = low + float(np.linalg.norm(b)) / max(radius, TINY)
     t = low
     if np.linalg.norm(b / (curvature + low)) > radius:
@@ -54,9 +58,9 @@ def _on_the_sphere(curvature: Array, b: Array, radius: float) -> Array:
 
 
 def bounded_least_squares_step(J: Array, r: Array, radius: float, low: Array, high: Array) -> Array:
-    """Return a step within bounds as well: coordinates that would leave stay on the bound, the others are fitted again."""
+    """Return a step within bounds as well: coordinates that would leave stay on the bound, the others are refitted."""
 
-    def step(free: Array, value: Array, radius: float) -> Array:
+    def step(free: Mask, value: Array, radius: float) -> Array:
         return least_squares_step(J[:, free], r + J[:, ~free] @ value[~free], radius)
 
     return _bounded(step, J.shape[1], radius, low, high)
@@ -65,13 +69,14 @@ def bounded_least_squares_step(J: Array, r: Array, radius: float, low: Array, hi
 def bounded_quadratic_step(H: Array, g: Array, radius: float, low: Array, high: Array) -> Array:
     """Return a step of the quadratic within bounds as well."""
 
-    def step(free: Array, value: Array, radius: float) -> Array:
+    def step(free: Mask, value: Array, radius: float) -> Array:
         return quadratic_step(H[np.ix_(free, free)], g[free] + H[np.ix_(free, ~free)] @ value[~free], radius)
 
     return _bounded(step, g.size, radius, low, high)
 
 
-def _bounded(step, size: int, radius: float, low: Array, high: Array) -> Array:
+def _bounded(step: Callable[[Mask, Array, float], Array], size: int, radius: float, low: Array, high: Array) -> Array:
+    """Fix coordinates on the bounds that a step would cross, until none is left that does."""
     free, value = np.ones(size, bool), np.zeros(size)
     left = radius
     while free.any():
@@ -83,5 +88,5 @@ def _bounded(step, size: int, radius: float, low: Array, high: Array) -> Array:
         value[out] = np.clip(s[out], low[out], high[out])
         free &= ~out
         if np.isfinite(radius):
-            left = float(np.sqrt(max(radius**2 - value @ value, (CLOSE * radius) ** 2)))
+            left = float(np.sqrt(max(radius**2 - float(value @ value), (CLOSE * radius) ** 2)))
     return value
