@@ -754,7 +754,7 @@ class OutputsSettings:
     """How long the linear model of the outputs may go on."""
 
     steps: int = 10  # calls per non-zero beyond the columns: a support and its minimum take about six (benchmarks)
-    doubling: int = 2  # calls without a gain, over those with one: as for a leader of the race
+    least_truth: float = 0.1  # of the falls that it predicts must come about: trust regions shrink below that, too
 
 
 OUTPUTS = OutputsSettings()

@@ -179,9 +179,9 @@ class Context:
             self.fall = fall
 
     def stage(self, name: str) -> None:
-        """Note that the calls from now on are made for the purpose of this name."""
+        """Note that the calls from now on are made for the purpose of this name; a branch is one purpose."""
         stages = self._run.stages
-        if not stages or stages[-1][1] != name:
+        if not self._name and (not stages or stages[-1][1] != name):
             stages.append((self.used, name))
 
     @property

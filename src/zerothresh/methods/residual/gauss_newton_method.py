@@ -9,6 +9,7 @@ from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.program.replay import Replayed
 from zerothresh.methods.registry import register
+from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.sparse_gauss_newton import gauss_newton
 from zerothresh.rounds.task import Task
 
@@ -43,4 +44,4 @@ class GaussNewton(Program):
         return super().begin(task)
 
     def search(self, context: Context) -> Asks:
-        context.certified = yield from gauss_newton(context)
+        context.certified = yield from gauss_newton(Linearised(context))

@@ -15,7 +15,7 @@ from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJaco
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss
 from zerothresh.methods.residual.jacobians.robust_fit import Fits, sparse_fits
 from zerothresh.methods.residual.jacobians.sparse_fit import Choice
-from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, TINY
+from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, STEP, TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -62,6 +62,7 @@ class Linearised:
         self.loss = None if isinstance(context.loss, Squared) else context.loss
         self.step, self.noise, self.curvature, self.goal = LOOK.step, 0.0, 0.0, 0.0
         self.best = np.inf
+        self.promised, self.kept = 0.0, 0.0  # falls of the sum of losses of late: predicted for steps, and made by them
         self.tabu: set[tuple[int, ...]] = set()
         self.fresh_age = np.zeros(context.d)
         self.restarts, self.returns, self.restarted_early, self.looked = 0, 0, False, False
@@ -178,6 +179,16 @@ class Linearised:
         """Go back to where the search was."""
         self.at = saved[0]
         self.J, self.measured, self.age, self.D = (array.copy() for array in saved[1:])
+
+    def note(self, promised: float, fall: float) -> None:
+        """Take note of a predicted fall of F and of the actual one."""
+        self.promised = STEP.forget_falls * self.promised + promised
+        self.kept = STEP.forget_falls * self.kept + max(fall, 0.0)
+
+    @property
+    def truth(self) -> float:
+        """The share of the predicted falls of F that came about of late; 1 as long as nothing was predicted."""
+        return self.kept / self.promised if self.promised > 0 else 1.0
 
     # The noise of F.
 

@@ -44,6 +44,7 @@ class StepSettings:
     huge: float = 100.0  # F above this multiple teaches nothing of the slope
     curved: float = 0.5  # the curvature of past steps is used if it leaves less than this share of the squared errors
     forget: float = 0.5  # of the record of prediction errors per step
+    forget_falls: float = 0.9  # of the record of predicted and actual falls per step: about ten steps count
     refreshes: int = 3  # full refreshes without progress after which a minimum is reached
     least_gain: float = 1e-3  # predicted share of F below which steps on one support end
     last_gain: float = 1e-12  # the same once no other support is left to try

@@ -9,7 +9,6 @@ from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.first_look import first_columns, look
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP
@@ -26,11 +25,11 @@ IMPROVEMENTS = (
 Certified = Generator[Probes, Answers, bool]
 
 
-def gauss_newton(context: Context) -> Certified:
+def gauss_newton(state: Linearised) -> Certified:
     """Search; return whether the outputs are matched up to their noise, so that nothing is left to gain."""
-    state = Linearised(context)
+    context = state.context
     context.stage("columns")
-    yield from state.begin(context.theta0)
+    yield from state.begin(context.theta)
     yield from first_columns(state)
     if state.choice.everything:
         return (yield from fit_all(state))

@@ -95,6 +95,7 @@ class SupportDescent:
         """Learn from a run, move there if F is lower, and set the radius; measure J where it is to blame."""
         before, length = self.at, float(np.linalg.norm(s))
         ratio = (before.f - run.f) / gain
+        self.state.note(gain, before.f - run.f)
         tolerated = self.state.spread(before.f) / 2 if ratio > -1 else 0.0
         moved = run.f < before.f + tolerated
         doubt, bend = self.known.doubt(s), length**4 / 4

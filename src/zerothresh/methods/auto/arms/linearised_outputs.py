@@ -11,6 +11,7 @@ from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.settings import OUTPUTS
 from zerothresh.methods.program.context import Context
+from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.sparse_gauss_newton import gauss_newton
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -20,8 +21,8 @@ from zerothresh.rounds.requests import Probes
 class LinearisedOutputs:
     """Linearise all outputs, choose the support on the linear model, and let every call correct it.
 
-    It goes on as long as it gains something before its calls have doubled. A linear model that predicts badly, because
-    outputs jump or because their noise hides the differences, gains nothing, and ends.
+    It goes on until no exchange and no restart helps any more, as long as its predictions come true. A linear model
+    that predicts badly, because outputs jump or because noise hides their differences, ends after its forecast.
     """
 
     name: ClassVar[str] = "gauss-newton"
@@ -36,8 +37,8 @@ class LinearisedOutputs:
         return context.free().size + OUTPUTS.steps * context.k
 
     def search(self, context: Context, diagnosis: Diagnosis | None) -> Generator[Probes, Answers, Ended]:
-        search, answers, begun = gauss_newton(context), None, context.used
-        patience, lowest = self.forecast(context, diagnosis), context.fall
+        state, answers, begun = Linearised(context), None, context.used
+        search, forecast = gauss_newton(state), self.forecast(context, diagnosis)
         while True:
             try:
                 request = next(search) if answers is None else search.send(answers)
@@ -45,10 +46,7 @@ class LinearisedOutputs:
                 if stop.value:
                     return Ended("The residuals are zero up to rounding or their noise.", certified=True)
                 return Ended("No exchange and no restart that the linear model suggests lowers F any more.")
+            if context.used - begun > forecast and state.truth < OUTPUTS.least_truth:
+                share = f"of the falls of F that it predicted of late, only {state.truth:.0%} came about"
+                return Ended(f"The linear model of the outputs predicts badly: {share}.")
             answers = yield request
-            if context.fall > lowest:
-                lowest, patience = context.fall, max(patience, OUTPUTS.doubling * (context.used - begun))
-            if context.used - begun > patience:
-                return Ended(
-                    "The linear model of the outputs has not led to anything better since it had half the calls."
-                )
