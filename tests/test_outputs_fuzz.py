@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from fuzzing import QUICK
+from fuzzing import QUICK, check_refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from zoo import instance
@@ -84,8 +84,8 @@ def test_the_count_is_exact_and_everything_ends_in_a_result(given, m, k, odd, ke
         try:
             found = zt.minimize(fun, D, k, outputs="residuals", **named)
         except ValueError as error:
+            check_refusal(error)
             assert fun.calls == 0
-            assert "budget" in str(error) or "draw" in str(error)
             return
         assert found.nfev == fun.calls <= given["budget"]
         assert np.count_nonzero(found.x) <= k or not getattr(named["method"], "sparse", True)
