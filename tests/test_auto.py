@@ -12,6 +12,7 @@ from zoo import Absolute, zoo
 
 import zerothresh as zt
 from zerothresh.constraint.threshold import Constraint
+from zerothresh.methods.auto.settings import RACE
 
 PROGRAMS = [
     zt.methods.Auto(),
@@ -209,7 +210,7 @@ def forewarned(method, *, supports, calls):
 
 def kept_for_value(method, n, budget):
     """The calls that a run keeps for F at the result: `auto` keeps none if that is too large a part of the budget."""
-    return 0 if method == zt.methods.Auto() and budget < 5 * n else n
+    return 0 if method == zt.methods.Auto() and budget < RACE.value_share * n else n
 
 
 UNPROVEN = 1.01  # F at the result over F at the start, at most, if there are too few calls to compare the two exactly

@@ -19,6 +19,11 @@ SHOWN = {
         "kept: at most 3000 queries",
     ],
     "attack_http.py": ["killed the first process after", "images fooled, 2 pixels", "images, and the budget is 1500"],
+    "calibrate.py": [
+        "The first process was killed by signal 9 in run 90.",
+        "360 residuals, standard deviation 0.00",
+        "The true terms were found: True",
+    ],
     "compare_methods.py": ["1140 supports", "FGZOHT", "SARAHSZHT", "picture:"],
     "knobs.py": ["7   0.500   0.500", "21  -0.400  -0.400", "38   0.300   0.300", "52  -0."],
     "own_method.py": ["SZOHT(eta=0.5", "HeavyBall(eta=0.5, beta=0.5)", "HeavyBall(eta=0.5, beta=0.8)"],

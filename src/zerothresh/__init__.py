@@ -4,7 +4,7 @@ Minimise F(theta) = 1/n sum f_i(theta) with at most k non-zero coordinates, when
 to ask for values f_i(theta).
 """
 
-from zerothresh import attack, datasets, methods, problems, theory
+from zerothresh import attack, datasets, losses, methods, problems, theory
 from zerothresh.advice import advise
 from zerothresh.api import plot
 from zerothresh.api.minimizer import iterate, minimize
@@ -51,6 +51,7 @@ __all__ = [
     "datasets",
     "hard_threshold",
     "iterate",
+    "losses",
     "methods",
     "minimize",
     "plot",

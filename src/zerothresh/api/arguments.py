@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +13,15 @@ import numpy as np
 from zerothresh.basics import capacity, check
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Constraint
+from zerothresh.losses import Itself
 from zerothresh.methods.registry import YOUR_OWN, family_of, make, name_of
 from zerothresh.objective.forms import components_of
 from zerothresh.rounds.advance import TRIAL_ROUNDS, advance, start
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.method import chooses_steps, reserved_calls
+from zerothresh.rounds.method import chooses_steps, reserved_calls, sees_whole
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.task import Task
+from zerothresh.rounds.vector_outputs import VectorOutputs
 from zerothresh.sampling.philox import key_of, seed_of
 
 VECTORS = 4  # vectors of length d that any run holds at least: the start, the iterate, the next one and a point
@@ -69,7 +72,7 @@ def make_task(
     k: Any,
     *,
     d: int,
-    n: int,
+    n: int | None,
     budget: Any,
     method: Any,
     options: dict[str, Any] | None,
@@ -84,9 +87,15 @@ def make_task(
     exclude: Any,
     groups: Any,
     first_budget: int | None = None,
+    outputs: VectorOutputs | None = None,
 ) -> Task:
-    """Check all arguments, and return them as a task whose start is feasible."""
-    n = components_of(n)
+    """Check all arguments, and return them as a task whose start is feasible.
+
+    If one call returns many outputs, ``n`` is their number, or None as long as it is not known; the method sees as many
+    components, or only their mean.
+    """
+    known = n is not None
+    n = 1 if n is None else components_of(n)
     k = check.count("k", k, what=" (non-zero coordinates)")
     if groups is None and k > d:
         raise ValueError(f"k = {k} is larger than the dimension d = {d}: take k from 1 to {d}")
@@ -103,7 +112,12 @@ def make_task(
     if not isinstance(estimator, Estimator):
         raise ValueError(f"estimator must be a zt.Estimator(q=..., mu=...), not {check.shown(estimator)}")
     estimator.support_size(d)
-    _check_batch(made, n)
+    if outputs is not None:
+        outputs = replace(outputs, whole=sees_whole(made))
+    if not known:  # the first step is tried with as many outputs as it needs at least
+        n = max(n, check.whole(getattr(made, "batch", None)) or 1)
+    elif outputs is None or not outputs.whole:
+        _check_batch(made, n)
     constraint = Constraint(d, k, bounds=bounds, include=include, exclude=exclude, groups=groups)
     if constraint.plain and k == d:
         warnings.warn(f"k = d = {d}: all coordinates may be non-zero, so nothing is thresholded", stacklevel=4)
@@ -118,15 +132,16 @@ def make_task(
         estimator=estimator,
         constraint=constraint,
         budget=budget,
-        reserve=0 if monitored else reserved_calls(made, n, budget if first_budget is None else first_budget),
+        reserve=_reserve(made, n, budget if first_budget is None else first_budget, monitored, outputs),
         seed=number,
         key=key_of(number),
         estimator_given=given,
         first_budget=first_budget,
+        outputs=outputs,
     )
-    if task.reserve or chooses_steps(made):
+    if outputs is None and (task.reserve or chooses_steps(made)):
         _need_components(n)
-    first = first_step(task, prices)
+    first = first_step(task if outputs is None else _trial(task, n), prices)
     if prices is not None and max_cost is not None:
         price = first.price + (float(prices.sum()) if task.reserve else 0.0)
         if price > max_cost:
@@ -146,6 +161,13 @@ def make_task(
     if callable(doubts) and (sentence := doubts(task)):
         warnings.warn(sentence, stacklevel=4)
     return task
+
+
+def _reserve(method: Any, n: int, budget: int, monitored: bool, outputs: VectorOutputs | None) -> int:
+    """Return how many calls are kept for F at the result; a monitor tells F, and one call with outputs does."""
+    if monitored:
+        return 0
+    return reserved_calls(method, n, budget) if outputs is None else 1
 
 
 def _with_patience(method: Any, patience: Any) -> Any:
@@ -172,6 +194,12 @@ def _need_components(n: int) -> None:
     )
 
 
+def _trial(task: Task, m: int) -> Task:
+    """Return a task with m outputs for a trial with zeros; a user's loss may be one of another number of outputs."""
+    assert task.outputs is not None
+    return replace(task, outputs=replace(task.outputs, loss=Itself())).with_outputs(m)
+
+
 class FirstStep(NamedTuple):
     """What the first step of a method takes."""
 
@@ -187,6 +215,9 @@ def first_step(task: Task, prices: Array | None = None) -> FirstStep:
     tried on behind a round that is far beyond the budget.
     """
     calls, price, complete = 0, 0.0, True
+    looked = task.outputs is not None  # the call at the start comes first, and is not made again
+    if looked:
+        calls, price = 1, 0.0 if prices is None else float(prices[0])
     try:
         with np.errstate(all="ignore"):
             standing = start(task)
@@ -195,14 +226,18 @@ def first_step(task: Task, prices: Array | None = None) -> FirstStep:
                 if probes is None:
                     break
                 plan = task.plan(probes, standing.round)
-                calls += plan.calls
+                free = 1 if looked and plan.find(task.theta0) is not None else 0
+                looked = looked and not free
+                calls += plan.calls - free
                 if calls <= task.budget:
                     _need_points(task, plan)
                 if plan.calls > max(task.budget, MOST_TRIED):
                     complete = False
                     break
-                price += 0.0 if prices is None else float(prices[plan.components].sum())
-                standing = advance(task, standing, plan, np.zeros(plan.calls))
+                price += 0.0 if prices is None else float(prices[plan.components[free:]].sum())
+                if task.outputs is not None and chooses_steps(task.method):
+                    break  # it may know how many outputs there are, which is not certain here
+                standing = advance(task, standing, plan, plan.zeros())
                 if standing.nit:
                     break
     except (ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:

@@ -14,6 +14,7 @@ from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.evaluate import evaluator_for
 from zerothresh.objective.forms import Objective, wrap
+from zerothresh.objective.vector_forms import VectorObjective, policy_for, wrap_vector
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.runs import fingerprint
 from zerothresh.session.faults import Faults
@@ -38,6 +39,8 @@ def minimize(
     include: Any = None,
     exclude: Any = None,
     groups: Any = None,
+    outputs: str | None = None,
+    loss: Any = None,
     workers: Any = 1,
     chunk: int | None = None,
     run: str | os.PathLike[str] | None = None,
@@ -60,11 +63,13 @@ def minimize(
     ---------
     fun: function, ``fun(x) -> float`` for F itself; with ``n``, ``fun(x, i) -> float`` for component i. With
         ``vectorized``, ``fun(X)`` or ``fun(X, I)`` for X of shape (B, d) and I of shape (B,), returning (B,). Or a
-        problem object with ``d``, ``n`` and ``values(points, components)``. Points arrive read-only.
+        problem object with ``d``, ``n`` and ``values(points, components)``. Points arrive read-only. With ``outputs``,
+        ``fun(x)`` returns an array (m,), or with ``vectorized`` ``fun(X)`` an array (B, m).
     x0: float array (d,), the start; or an int, the dimension d, for zeros; or None with a problem object.
     k: int, the largest number of non-zero coordinates (or groups).
     budget: int, the largest number of calls of f_i. It is never exceeded: a round that does not fit is not begun.
-    n: int, default None: the number of components; None means that ``fun(x)`` is F itself.
+    n: int, default None: the number of components; None means that ``fun(x)`` is F itself. With ``outputs``, the
+        number m of outputs; None means that the first call tells it.
     method: str or instance, default "auto", which needs no settings: several strategies compete for the budget. Other
         methods are given by name or as an instance, for example ``zt.VRSZHT(eta=0.01, m=10)``.
     options: dict, default None: the hyper-parameters of a method that is given by name.
@@ -77,6 +82,12 @@ def minimize(
     include, exclude: lists of coordinates, default None: those that always have a place in the support, and those
         that never get one.
     groups: d labels, default None: coordinates with one label form a group, and k counts groups.
+    outputs: str, default None: "residuals" or "components" if one call returns m outputs. Of residuals r_i, F is the
+        mean of loss(r_i); components are the f_i themselves. A call counts once, whatever m is. The first one is made
+        at the start.
+    loss: str, loss or function, default None, the square: "squared", "huber", "cauchy" or "quantile"; or one of
+        ``zt.losses`` with its parameter, such as ``zt.losses.Huber(delta=0.1)``; or a function of an array of
+        residuals, elementwise, or an object with ``value(r)`` and perhaps ``derivative(r)`` and ``second(r)``.
     workers: int or Executor, default 1: a number of threads, or any ``concurrent.futures.Executor``. The result is
         bit-identical for any number of workers.
     chunk: int, default None: the largest number of points that a vectorised function gets at once; None means at most
@@ -90,10 +101,11 @@ def minimize(
     backoff: float, default 0.1: seconds before the first retry; doubled for each further one.
     timeout: float, default None: seconds after which a call is given up. Its thread is abandoned.
     on_nan: str, default "stop": what happens to a value that is not finite: "stop" ends the run, "retry" asks again,
-        "worst" takes the worst value seen so far instead.
+        "worst" takes the worst value seen so far instead, "mask" (with ``outputs``) leaves outputs that are NaN out of
+        the mean.
     max_time: float, default None: seconds after which no more calls are begun in this session.
     cost, max_cost: function and float, default None: ``cost(i)`` is what a call of component i costs, and max_cost is
-        the limit of what may be spent.
+        the limit of what may be spent. With ``outputs``, ``cost(0)`` is what a call costs.
     patience: int, default None: the number of calls without a gain after which ``auto`` stops, even if some of the
         budget is left. With None it spends the whole budget, unless it can prove that nothing better is left.
     monitor: function, default None: ``monitor(x)`` gives F for the trace; its calls are not counted.
@@ -118,7 +130,7 @@ def minimize(
     >>> found.support
     array([2, 5])
     """
-    objective, start = _objective(fun, x0, n, vectorized)
+    objective, start = objective_of(fun, x0, n, vectorized, outputs, loss, on_nan)
     check.function("callback", callback, "callback(progress)")
     faults = Faults(retries, backoff, max_time, on_nan)
     evaluator = evaluator_for(objective, workers, chunk, timeout)
@@ -128,7 +140,7 @@ def minimize(
             start,
             k,
             budget=budget,
-            n=objective.n,
+            n=n if outputs is not None else objective.n,
             method=method,
             options=options,
             estimator=estimator,
@@ -137,6 +149,8 @@ def minimize(
             include=include,
             exclude=exclude,
             groups=groups,
+            outputs=outputs,
+            loss=loss,
             monitor=monitor,
             on_nan=on_nan,
             cost=cost,
@@ -148,7 +162,7 @@ def minimize(
         ) as optimizer,
     ):
         recorded = optimizer.recorded
-        objective.finite = optimizer.session.on_nan != "worst"
+        _agree(objective, optimizer)
         with Display(optimizer, progress) as display:
             try:
                 for _ in steps(recorded, evaluator, faults, display.update, interrupts.requested):
@@ -192,14 +206,15 @@ def iterate(
     >>> state
     <step 3: F = ?, 33 of 300 calls, 2 non-zeros>
     """
-    objective, start = _objective(fun, x0, n, vectorized)
+    many = (arguments.get("outputs"), arguments.get("loss"), arguments.get("on_nan", "stop"))
+    objective, start = objective_of(fun, x0, n, vectorized, *many)
     faults = Faults(retries, backoff, max_time, arguments.get("on_nan", "stop"))
     evaluator = evaluator_for(objective, workers, chunk, timeout)
     if arguments.get("run") is not None:
         arguments.setdefault("fingerprint", fingerprint(fun))
-    with Optimizer(start, k, n=objective.n, **arguments) as optimizer:
+    with Optimizer(start, k, n=n if many[0] is not None else objective.n, **arguments) as optimizer:
         recorded, interrupts = optimizer.recorded, Interrupts(evaluator)
-        objective.finite = optimizer.session.on_nan != "worst"
+        _agree(objective, optimizer)
         moves = steps(recorded, evaluator, faults, stopping=interrupts.requested)
         try:
             while True:
@@ -226,8 +241,19 @@ def iterate(
             raise RuntimeError(result.message) from (None if result.failure is None else result.failure.error)
 
 
-def _objective(fun: Any, x0: Any, n: int | None, vectorized: bool) -> tuple[Objective, Any]:
+def objective_of(
+    fun: Any, x0: Any, n: int | None, vectorized: bool, outputs: Any = None, loss: Any = None, on_nan: str = "stop"
+) -> tuple[Objective, Any]:
     """Wrap the user's function, and return it with the start or the dimension."""
     d = dimension_of(x0)
-    objective = wrap(fun, d, n, vectorized)
+    policy = policy_for(outputs, loss, n, on_nan)
+    objective = wrap(fun, d, n, vectorized) if policy is None else wrap_vector(fun, d, policy, vectorized)
     return objective, objective.d if d is None else x0
+
+
+def _agree(objective: Objective, optimizer: Optimizer) -> None:
+    """Let the objective know what the run knows by now of its values."""
+    objective.finite = optimizer.session.on_nan != "worst"
+    outputs = optimizer.task.outputs
+    if isinstance(objective, VectorObjective) and outputs is not None and outputs.m is not None:
+        objective.policy.learn(outputs.m)  # from the calls of an earlier session

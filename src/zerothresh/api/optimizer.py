@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 
 from zerothresh.api.arguments import costs_of, dimension_of, make_task
+from zerothresh.api.fit import fit_of
 from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.objective.forms import TOLD, BadValue, vector
+from zerothresh.objective.vector_forms import labels_of, policy_for
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.search import Remark
 from zerothresh.rounds.task import Task
+from zerothresh.rounds.vector_outputs import VectorOutputs
 from zerothresh.runs import FSYNC_MODES, Run, RunError, stored_budget, stored_seed
 from zerothresh.runs.recorder import Recorder
 from zerothresh.session.batch import Batch
+from zerothresh.session.faults import ON_NAN
 from zerothresh.session.interrupts import Deferred
 from zerothresh.session.ledger import Ledger
 from zerothresh.session.machine import Session
@@ -61,6 +65,8 @@ class Optimizer:
         include: Any = None,
         exclude: Any = None,
         groups: Any = None,
+        outputs: str | None = None,
+        loss: Any = None,
         monitor: Callable[[Array], float] | None = None,
         on_nan: str = "stop",
         cost: Callable[[int], float] | None = None,
@@ -74,17 +80,21 @@ class Optimizer:
         if d is None:
             raise ValueError("x0 must be the start, or the dimension d as a whole number, not None")
         components = 1 if n is None else check.count("n", n, what=" (the number of components)")
-        check.one_of("on_nan", on_nan, ("stop", "worst", "retry"))
+        check.one_of("on_nan", on_nan, ON_NAN)
+        self._policy = policy_for(outputs, loss, n, on_nan)
+        many: VectorOutputs | None = None
+        if self._policy is not None and outputs is not None:
+            many = VectorOutputs(outputs, self._policy.loss, False, on_nan == "mask")
         check.one_of("fsync", fsync, FSYNC_MODES)
         check.function("monitor", monitor, "monitor(x)")
         if fingerprint is not None and not isinstance(fingerprint, str):
             raise ValueError(f"fingerprint must be a string, or None, not {check.shown(fingerprint)}")
-        prices, limit = costs_of(components, cost, max_cost)
+        prices, limit = costs_of(components if many is None else 1, cost, max_cost)
         task = make_task(
             x0,
             k,
             d=d,
-            n=components,
+            n=components if self._policy is None else self._policy.m,
             budget=budget,
             method=method,
             options=options,
@@ -99,6 +109,7 @@ class Optimizer:
             exclude=exclude,
             groups=groups,
             first_budget=stored_budget(run),
+            outputs=many,
         )
         ledger = Ledger(task.budget, reserve=task.reserve, prices=prices, max_cost=limit)
         self.session = Session(task, ledger, monitor=monitor, on_nan=on_nan)
@@ -115,12 +126,23 @@ class Optimizer:
                 recorder = Recorder(folder, self.session, fingerprint)
                 recorder.open(self.session)
                 self.recorded = RecordedSession(self.session, recorder)
+                self._check_size(run)
         except BaseException as error:
             if folder is not None:
                 folder.close()
             if isinstance(error, OSError):
                 raise RunError(f"the run folder {run} cannot be used: {error.strerror or error}") from None
             raise
+
+    def _check_size(self, run: Any) -> None:
+        """Refuse a run folder whose calls returned another number of outputs than was announced."""
+        known = None if self.task.outputs is None else self.task.outputs.m
+        expected = self._policy.m if self._policy is not None else None
+        if known is not None and expected is not None and known != expected:
+            raise RunError(
+                f"the calls of the run in {run} returned {known} outputs, not {expected}: continue it with the same "
+                "arguments, or name another folder"
+            )
 
     @property
     def task(self) -> Task:
@@ -163,6 +185,8 @@ class Optimizer:
     def tell(self, batch: Batch, values: Any) -> None:
         """Give the values of a batch, or of a part of one: ``opt.tell(batch[3:7], values)``.
 
+        With ``outputs``, values have the shape (B, m): the outputs of one call per row.
+
         A wrong shape, values that are not finite, or points that have been told already raise `ValueError` and
         change nothing, so that the rest can be told.
         """
@@ -175,7 +199,13 @@ class Optimizer:
             told = int(current.known(batch.rows).sum())
             raise ValueError(f"{told} of the {len(batch)} points have been told already: ask() gives the others")
         try:
-            numbers = vector(values, len(batch), finite=self.session.on_nan != "worst", wording=TOLD)
+            if self._policy is None:
+                numbers = vector(values, len(batch), finite=self.session.on_nan != "worst", wording=TOLD)
+            else:
+                outputs = self.task.outputs
+                self._policy.m = outputs.m if outputs is not None and outputs.m is not None else self._policy.m
+                numbers = self._policy.check(values, len(batch), TOLD)
+                self._policy.learn(numbers.shape[1], labels_of(values))
         except BadValue as error:
             raise ValueError(f"{error} (nothing was changed: the batch can be told again)") from None
         with self._undivided():
@@ -206,10 +236,15 @@ class Optimizer:
             x, fun = standing.theta, np.nan
         status = Status.STOPPED if session.status is None else session.status
         session.trace.remarks = self.remarks
+        outputs = self.task.outputs
+        fit = fit_of(x, standing.best_outputs, standing.search.linearisation, None if outputs is None else outputs.loss)
         return Result(
             x=x.copy(),
             fun=fun,
             support=np.flatnonzero(x),
+            residuals=None if standing.best_outputs is None else standing.best_outputs.copy(),
+            fit=fit,
+            jacobian=None if fit is None else fit.jacobian.copy(),
             nfev=self.nfev,
             nht=standing.nht,
             nit=standing.nit,

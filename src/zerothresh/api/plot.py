@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.api.arms_plot import COLOURS, arms
+from zerothresh.api.fit_plot import fit
 from zerothresh.basics import check
 from zerothresh.methods.registry import name_of
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-__all__ = ["COLOURS", "arms", "compare", "curve"]
+__all__ = ["COLOURS", "arms", "compare", "curve", "fit"]
 
 
 class Plotted(Protocol):

@@ -21,7 +21,14 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     x            the best point whose F is known (otherwise x_last), shape (d,)
     fun          F(x), or NaN if it is not known
     support      the coordinates of x that are not zero
-    nfev         the number of calls of f_i: the paper's #IZO
+    residuals    the outputs of the call at x, if calls return many (``outputs=...``) and the ones
+                 there are known; None otherwise
+    fit          how well the model fits: a `zerothresh.api.fit.Fit` with the Jacobian on the
+                 support, standard errors and confidence intervals; None if the method did not
+                 measure the derivatives of outputs
+    jacobian     the derivatives of the outputs by the coordinates of the support, shape (m, s), as
+                 they were last refreshed; None if they are not known
+    nfev         the number of calls of f_i: the paper's #IZO; with ``outputs``, of the function
     nht          the number of hard thresholdings: the paper's #NHT
     nit          the number of steps
     x_last       what the method itself returns: the last iterate; with output="random" (VR-SZHT,
@@ -44,7 +51,7 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     """
 
     def plot(self, kind: str = "history", **options: Any) -> Any:
-        """Draw F and the lowest F so far against #IZO and #NHT, or which strategy of ``auto`` made which calls.
+        """Draw F against #IZO and #NHT, or which strategy of ``auto`` made which calls, or how well a model fits.
 
         Matplotlib comes with the extra ``zerothresh[plot]``. The trace has no F without a ``monitor``, except where a
         step happens to see all components.
@@ -52,9 +59,10 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
         Arguments
         ---------
         kind: str, default "history": what is drawn. "arms" draws the lowest F so far and, below it, which strategy of
-            ``auto`` made which calls.
+            ``auto`` made which calls. "fit" draws the coefficients with their confidence intervals and the residuals of
+            a calibration (``outputs="residuals"``); ``measured=data`` draws the data beside the fitted outputs.
         options: passed on to `zerothresh.plot.compare` ("history"; ``best=False`` leaves the lowest F so far out) or
-            `zerothresh.plot.arms`.
+            `zerothresh.plot.arms` or `zerothresh.plot.fit`.
 
         Returns
         -------
@@ -62,9 +70,11 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
         """
         from zerothresh.api import plot
 
-        check.one_of("kind", kind, ("history", "arms"))
+        check.one_of("kind", kind, ("history", "arms", "fit"))
         if kind == "arms":
             return plot.arms(self, **options)
+        if kind == "fit":
+            return plot.fit(self, **options)
         return plot.compare([self], **{"best": True, **options})
 
 

@@ -8,11 +8,9 @@ from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
 from typing import Any
 
-import numpy as np
-
 from zerothresh.evaluate.base import Arrival, Failure, failure_of, split_ranges
 from zerothresh.evaluate.pool import DaemonPool
-from zerothresh.objective.forms import Objective
+from zerothresh.objective.forms import BadValue, Objective
 from zerothresh.rounds.plan import Plan
 
 AWAKE = 0.2  # seconds; a signal may be delivered to another thread, and this one sees it only when it wakes up
@@ -52,7 +50,7 @@ class OnExecutor:
         self._broken_off: list[Failure] = []  # calls whose exception ends the run, as Ctrl-C does
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
-        parts = split_ranges(missing, self.chunk)
+        parts = split_ranges(missing, self.objective.most_points(self.chunk))
         self._halted = False
         more = True
         while not self._left:
@@ -161,7 +159,10 @@ class OnExecutor:
             return failure_of(plan, start, stop, RuntimeError(CANCELLED), begun=False)
         error = future.exception()
         if error is None:
-            return Arrival(start, np.atleast_1d(future.result()))
+            try:
+                return Arrival(start, self.objective.arrived(future.result()))
+            except BadValue as bad:
+                return failure_of(plan, start, stop, bad)
         failure = failure_of(plan, start, stop, error)
         if isinstance(error, (Exception, SystemExit)):
             return failure
@@ -184,6 +185,6 @@ def _batch(objective: Objective, points: Any, components: Any) -> Any:
     return objective.batch(_read_only(points), _read_only(components))
 
 
-def _value(objective: Objective, point: Any, component: int) -> float:
+def _value(objective: Objective, point: Any, component: int) -> Any:
     """Evaluate one point on a worker."""
     return objective.value(_read_only(point), component)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from zerothresh.evaluate.base import Arrival, Failure, failure_of, split_ranges
 from zerothresh.objective.forms import Objective
 from zerothresh.rounds.plan import Plan
@@ -32,7 +30,7 @@ class Serial:
 
     def _batches(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate a vectorised function, one batch of points at a time."""
-        for start, stop in split_ranges(missing, self.chunk):
+        for start, stop in split_ranges(missing, self.objective.most_points(self.chunk)):
             if self._halted:
                 return
             points = plan.points(start, stop)
@@ -42,7 +40,7 @@ class Serial:
             self.outstanding = stop - start
             answer: Arrival | Failure
             try:
-                answer = Arrival(start, self.objective.batch(points, components))
+                answer = Arrival(start, self.objective.arrived(self.objective.batch(points, components)))
             except (Exception, SystemExit) as error:  # a function that calls sys.exit() counts as a failed call
                 answer = Failure(start, points[0], int(components[0]), error, stop - start)
             self.outstanding = 0
@@ -51,7 +49,7 @@ class Serial:
     def _points(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate a function of one point, one row at a time."""
         components = plan.components.tolist()
-        value = self.objective.value
+        value, arrived = self.objective.value, self.objective.arrived
         for first, last in missing:
             for row in range(first, last):
                 if self._halted:
@@ -61,7 +59,7 @@ class Serial:
                 self.outstanding = 1
                 answer: Arrival | Failure
                 try:
-                    answer = Arrival(row, np.array([value(point, components[row])]))
+                    answer = Arrival(row, arrived(value(point, components[row])))
                 except (Exception, SystemExit) as error:
                     answer = Failure(row, point, components[row], error)
                 self.outstanding = 0

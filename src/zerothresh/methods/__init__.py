@@ -4,7 +4,7 @@ A new method of the library is imported in the ``__init__.py`` of its own folder
 folders export.
 """
 
-from zerothresh.methods import auto, external, literature, paper
+from zerothresh.methods import auto, external, literature, paper, residual
 from zerothresh.methods.auto import *  # noqa: F403
 from zerothresh.methods.external import *  # noqa: F403
 from zerothresh.methods.literature import *  # noqa: F403
@@ -12,6 +12,7 @@ from zerothresh.methods.paper import *  # noqa: F403
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.registry import available, make, name_of, register
+from zerothresh.methods.residual import *  # noqa: F403
 from zerothresh.rounds.method import Iterate, Method
 
 __all__ = ["Context", "Iterate", "Method", "Program", "available", "make", "name_of", "register"]
@@ -19,3 +20,4 @@ __all__ += auto.__all__
 __all__ += external.__all__
 __all__ += literature.__all__
 __all__ += paper.__all__
+__all__ += residual.__all__

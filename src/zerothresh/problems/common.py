@@ -95,7 +95,7 @@ def check_finite(*arrays: Any) -> None:
         raise ValueError("the numbers of the problem are so large that their products are infinite: scale them down")
 
 
-def rows(points: Any, components: Any, problem: Restricted) -> tuple[Array, Indices]:
+def rows(points: Any, components: Any, problem: Sized) -> tuple[Array, Indices]:
     """Check the arguments of ``values``: points of shape (B, d) and components of shape (B,), from 0 to n - 1."""
     points, components = _array("points", points), _array("components", components)
     if (
@@ -114,7 +114,7 @@ def rows(points: Any, components: Any, problem: Restricted) -> tuple[Array, Indi
     return points, components
 
 
-def point(x: Any, problem: Restricted) -> Array:
+def point(x: Any, problem: Sized) -> Array:
     """Check a point of shape (d,)."""
     try:
         array: Array = np.asarray(x, dtype=np.float64)
@@ -125,7 +125,7 @@ def point(x: Any, problem: Restricted) -> Array:
     return array
 
 
-def component(i: Any, problem: Restricted) -> int:
+def component(i: Any, problem: Sized) -> int:
     """Check the number of a component, from 0 to n - 1."""
     number = check.count("i", i, low=0, what=f" and at most {problem.n - 1} (a component)")
     if number >= problem.n:
@@ -133,7 +133,7 @@ def component(i: Any, problem: Restricted) -> int:
     return number
 
 
-def coordinates(support: Any, problem: Restricted) -> Indices:
+def coordinates(support: Any, problem: Sized) -> Indices:
     """Check a support: different coordinates from 0 to d - 1."""
     indices = _array("support", support)
     if indices.size == 0:
@@ -145,14 +145,18 @@ def coordinates(support: Any, problem: Restricted) -> Indices:
     return indices
 
 
-class Restricted(Protocol):
-    """A problem whose minimiser on a given support can be computed."""
+class Sized(Protocol):
+    """A problem that knows how many coordinates and components it has."""
 
     @property
     def d(self) -> int: ...
 
     @property
     def n(self) -> int: ...
+
+
+class Restricted(Sized, Protocol):
+    """A problem whose minimiser on a given support can be computed."""
 
     def F(self, x: Array) -> float: ...
 

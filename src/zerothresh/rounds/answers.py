@@ -11,7 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.rounds.memory import Memory
 from zerothresh.rounds.plan import Plan
-from zerothresh.rounds.requests import Around, Each, Gradients, PointValues, Probes, Request, Values
+from zerothresh.rounds.requests import Around, Each, Gradients, Outputs, PointValues, Probes, Request, Values
 
 # The request that an attribute of `Answers` answers.
 ASKED_BY = {
@@ -19,6 +19,7 @@ ASKED_BY = {
     "values": "values",
     "moved": "around",
     "paired": "each",
+    "outputs": "outputs",
 }
 
 
@@ -97,6 +98,12 @@ class Answers:
     def paired(self) -> Array:
         """The values that `Probes.each` asked for, (rows,)."""
         out: Array = self._reading(Each)
+        return out
+
+    @property
+    def outputs(self) -> Array:
+        """The outputs that `Probes.outputs` asked for, (points, m); NaN where one is missing."""
+        out: Array = self._reading(Outputs)
         return out
 
     # Gradients.

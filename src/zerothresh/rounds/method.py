@@ -21,6 +21,9 @@ class Method(Protocol):
 
     A run returns the iterate. A method that would return another point has a fourth function, ``returned(state)``.
 
+    Where one call returns many outputs, a method sees one component per output. One that only makes use of F says so,
+    by ``whole = True`` in its class, and then sees F as its only component.
+
     A method whose logic has many phases may instead be one generator function: see `zerothresh.Program`.
     """
 
@@ -79,6 +82,14 @@ def reserved_calls(method: Any, n: int, budget: int) -> int:
     """
     reserve = getattr(method, "reserve", None)
     return int(reserve(n, budget)) if callable(reserve) else n
+
+
+def sees_whole(method: Any) -> bool:
+    """Return whether a method sees F as one component where one call returns many outputs.
+
+    Such a method says ``whole = True``; another one sees a component per output.
+    """
+    return bool(getattr(method, "whole", False))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.bounds import Box
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.frame import Frame
-from zerothresh.rounds.requests import Probes, Request
+from zerothresh.rounds.requests import PointValues, Probes, Request
 from zerothresh.rounds.workspace import Workspace
 
 
@@ -103,6 +103,32 @@ class Plan:
                 return request, begin
             begin = end
         raise IndexError(f"row {row} of a round of {self.calls} calls")
+
+    @property
+    def size(self) -> int:
+        """The number of values that the method gets: one per row."""
+        return self.calls
+
+    @property
+    def numbers(self) -> int:
+        """The number of numbers that the calls return: one per call."""
+        return self.calls
+
+    def rows(self, values: Array) -> Array:
+        """Return the value of each row from what the calls returned: here every row is a call."""
+        return values
+
+    def told(self, values: Array) -> list[PointValues]:
+        """Return what calls with many outputs tell of F; a call of one component tells what its request says."""
+        return []
+
+    def zeros(self) -> Array:
+        """Return zeros in the shape of what the calls return, for a trial."""
+        return np.zeros(self.calls)
+
+    def find(self, point: Array) -> int | None:
+        """Return the first call at a point, if it gives all outputs there; a call of one component does not."""
+        return None
 
     def split(self, values: Array) -> list[Array]:
         """Cut the values of all rows into those of each request."""

@@ -20,7 +20,7 @@ from zerothresh.rounds.frame import Frame
 from zerothresh.sampling.directions import Block, DenseBlock, HartleyBlock, SparseBlock
 from zerothresh.sampling.jit import kernel
 
-NO_COMPONENTS = np.empty(0, np.int64)
+NO_COMPONENTS, ONE_COMPONENT = np.empty(0, np.int64), np.zeros(1, np.int64)
 MANY = 1 << 24  # components from which it is asked whether they fit into memory: fewer fit everywhere
 
 
@@ -30,6 +30,7 @@ class PointValues(NamedTuple):
     point: Array  # (d,)
     values: Array  # one per component
     leads: bool  # whether it is the first point of a request for gradients, which is the iterate
+    outputs: Array | None = None  # of the call there, if calls return many outputs
 
 
 class Request(Protocol):
@@ -56,6 +57,17 @@ class Request(Protocol):
 
     def point_values(self, reading: Any) -> list[PointValues]:
         """Return the points at which the request tells values of components themselves."""
+
+    # Where one call returns all outputs at a point, rows at the same point share a call.
+
+    def shared(self, estimator: Estimator) -> Request:
+        """Return the request whose rows are the calls that this one takes."""
+
+    def spread(self, seen: Array, frame: Frame) -> Array:
+        """Return the value of each row from what the calls show of all components, (calls, components)."""
+
+    def centres(self, estimator: Estimator) -> tuple[Array, ...]:
+        """Return the points that are asked for themselves; each begins an equal share of the calls."""
 
 
 class GradientReading(NamedTuple):
@@ -166,6 +178,73 @@ class Gradients:
             out += [PointValues(point, row, False) for point, row in zip(self.points[1:], seen[1:], strict=True)]
         return out
 
+    def shared(self, estimator: Estimator) -> Request:
+        if estimator.common:
+            return Gradients(self.points, self.components[:1])
+        return self if estimator.difference == "central" else OwnDirections(self)
+
+    def spread(self, seen: Array, frame: Frame) -> Array:
+        e, count, points = frame.estimator, len(self.components), len(self.points)
+        if e.common:
+            table = seen[:, self.components].reshape(points, e.calls, count).transpose(0, 2, 1)
+        elif e.difference == "central":
+            of = np.repeat(self.components, e.calls)
+            table = seen.reshape(points, count * e.calls, -1)[:, np.arange(of.size), of]
+        else:
+            calls = seen.reshape(points, 1 + count * e.q, -1)
+            of = np.repeat(self.components, e.q)
+            table = np.empty((points, count, e.calls))
+            table[:, :, 0] = calls[:, 0, self.components]
+            table[:, :, 1:] = calls[:, 1 + np.arange(of.size), of].reshape(points, count, e.q)
+        return table.ravel()
+
+    def centres(self, estimator: Estimator) -> tuple[Array, ...]:
+        return self.points if estimator.difference == "forward" else ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnDirections:
+    """The calls of a request for gradients by forward differences whose components have directions of their own.
+
+    Rows are ordered by point; each has theta once, and then theta + mu u_1, ..., theta + mu u_q of each component.
+    """
+
+    of: Gradients
+
+    @property
+    def components(self) -> Indices:
+        return self.of.components
+
+    def calls(self, estimator: Estimator) -> int:
+        return len(self.of.points) * (1 + len(self.of.components) * estimator.q)
+
+    def row_components(self, frame: Frame) -> Indices:
+        return np.zeros(self.calls(frame.estimator), np.int64)
+
+    def pieces(self, start: int, stop: int, frame: Frame) -> list[Array]:
+        return [self.point(row, frame)[None] for row in range(start, stop)]
+
+    def point(self, row: int, frame: Frame) -> Array:
+        e, count = frame.estimator, len(self.of.components)
+        point, offset = divmod(row, 1 + count * e.q)
+        component, direction = divmod(offset - 1, e.q) if offset else (0, -1)
+        return self.of.point((point * count + component) * e.calls + 1 + direction, frame)
+
+    def read(self, values: Array, frame: Frame) -> Any:
+        raise NotImplementedError  # these are calls; the values are read by the request that they are for
+
+    def point_values(self, reading: Any) -> list[PointValues]:
+        return []
+
+    def shared(self, estimator: Estimator) -> Request:
+        return self
+
+    def spread(self, seen: Array, frame: Frame) -> Array:
+        return self.of.spread(seen, frame)
+
+    def centres(self, estimator: Estimator) -> tuple[Array, ...]:
+        return self.of.points
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Values:
@@ -191,6 +270,15 @@ class Values:
 
     def point_values(self, reading: Array) -> list[PointValues]:
         return [PointValues(point, row, False) for point, row in zip(self.points, reading, strict=True)]
+
+    def shared(self, estimator: Estimator) -> Request:
+        return Values(self.points, ONE_COMPONENT)
+
+    def spread(self, seen: Array, frame: Frame) -> Array:
+        return seen[:, self.components].ravel()
+
+    def centres(self, estimator: Estimator) -> tuple[Array, ...]:
+        return self.points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,6 +340,15 @@ class Around:
     def point_values(self, reading: Array) -> list[PointValues]:
         return []
 
+    def shared(self, estimator: Estimator) -> Request:
+        return Around(self.theta, self.block, self.h, self.count, ONE_COMPONENT)
+
+    def spread(self, seen: Array, frame: Frame) -> Array:
+        return seen[:, self.components].T.ravel()
+
+    def centres(self, estimator: Estimator) -> tuple[Array, ...]:
+        return ()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Each:
@@ -280,6 +377,74 @@ class Each:
     def point_values(self, reading: Array) -> list[PointValues]:
         return []
 
+    def _calls(self) -> tuple[Indices, Indices]:
+        """Return a row of each call, and the call of each row.
+
+        Components at the same point share a call. A component that is asked for twice at a point gets two calls: the
+        method wants to know whether its value comes again.
+        """
+        seen: dict[tuple[bytes, int], int] = {}  # how often a component has been asked for at a point
+        calls: dict[tuple[bytes, int], int] = {}
+        first, of_rows = list[int](), np.empty(len(self.components), np.int64)
+        for row, component in enumerate(self.components.tolist()):
+            point = self.points[row].tobytes()
+            times = seen[point, component] = seen.get((point, component), -1) + 1
+            call = calls.setdefault((point, times), len(first))
+            if call == len(first):
+                first.append(row)
+            of_rows[row] = call
+        return np.array(first, np.int64), of_rows
+
+    def shared(self, estimator: Estimator) -> Request:
+        first, _ = self._calls()
+        return Each(self.points[first], np.zeros(first.size, np.int64))
+
+    def spread(self, seen: Array, frame: Frame) -> Array:
+        _, of_rows = self._calls()
+        out: Array = seen[of_rows, self.components]
+        return out
+
+    def centres(self, estimator: Estimator) -> tuple[Array, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outputs:
+    """All outputs of the calls at ``points``, where one call returns many; ordered by point, then output."""
+
+    points: tuple[Array, ...]
+
+    @property
+    def components(self) -> Indices:
+        return NO_COMPONENTS
+
+    def calls(self, estimator: Estimator) -> int:
+        return len(self.points)
+
+    def row_components(self, frame: Frame) -> Indices:
+        return np.zeros(len(self.points), np.int64)
+
+    def pieces(self, start: int, stop: int, frame: Frame) -> list[Array]:
+        return [self.points[row][None] for row in range(start, stop)]
+
+    def point(self, row: int, frame: Frame) -> Array:
+        return self.points[row]
+
+    def read(self, values: Array, frame: Frame) -> Array:
+        return values.reshape(len(self.points), -1)
+
+    def point_values(self, reading: Array) -> list[PointValues]:
+        return []
+
+    def shared(self, estimator: Estimator) -> Request:
+        return self
+
+    def spread(self, seen: Array, frame: Frame) -> Array:
+        return seen.ravel()
+
+    def centres(self, estimator: Estimator) -> tuple[Array, ...]:
+        return self.points
+
 
 Components = Sequence[int] | Indices | range
 
@@ -296,8 +461,8 @@ def _indices(of: Components) -> Indices:
 class Probes:
     """What a method asks for in a round: at most one request of each kind.
 
-    Make one with `gradients`, `values`, `around` or `each`; ``gradients(...) | values(...)`` asks for both in
-    one round. ``notes`` keep what ``plan`` drew and ``update`` has to know. ``estimate`` are fields of the
+    Make one with `gradients`, `values`, `around`, `each` or `outputs`; ``gradients(...) | values(...)`` asks for both
+    in one round. ``notes`` keep what ``plan`` drew and ``update`` has to know. ``estimate`` are fields of the
     `Estimator` that a method sets itself in this round, such as a number of directions q that grows.
     """
 
@@ -326,6 +491,11 @@ class Probes:
     def each(points: Array, of: Sequence[int] | Indices, **notes: Any) -> Probes:
         """Ask for the value of component ``of[r]`` at row r of ``points``."""
         return Probes((Each(points, _indices(of)),), notes)
+
+    @staticmethod
+    def outputs(at: Sequence[Array], **notes: Any) -> Probes:
+        """Ask for all outputs of the calls at the points ``at``, where one call returns many."""
+        return Probes((Outputs(tuple(at)),), notes)
 
     def __or__(self, other: Probes) -> Probes:
         """Ask for both in one round; gradients come first."""

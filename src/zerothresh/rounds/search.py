@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array
+from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.threshold import HardThreshold
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.method import is_sparse, own_search, returned_point
@@ -31,6 +31,14 @@ class Incumbent(NamedTuple):
     theta: Array  # (d,), read-only
     fun: float | None = None  # F there, if the search itself states it
     random: bool = False  # whether values are random, so that the lowest value seen proves nothing
+
+
+class Linearisation(NamedTuple):
+    """The derivatives of the outputs of a call by some coordinates, near a point."""
+
+    coordinates: Indices  # (c,)
+    jacobian: Array  # (m, c)
+    calls: int  # that had been made when it was last refreshed
 
 
 class Search(Protocol):
@@ -66,6 +74,10 @@ class Search(Protocol):
     def certified(self) -> bool:
         """Whether the incumbent is known to be optimal."""
 
+    @property
+    def linearisation(self) -> Linearisation | None:
+        """How the outputs of a call depend on coordinates near the incumbent, if the method has found that out."""
+
     def advance(self, answers: Answers, H: HardThreshold) -> Search:
         """Return the search after a round. This one can be advanced again, with the same or with other answers."""
 
@@ -100,6 +112,7 @@ class Stepwise:
     remarks: Sequence[Remark] = ()
     stages: Sequence[Stage] = ()
     certified = False
+    linearisation: Linearisation | None = None
 
     def __init__(self, task: Task, state: Any, round: int = 0, stepped: bool = False) -> None:
         self.task, self.state, self.round, self.stepped = task, state, round, stepped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zerothresh.basics.arrays import Array
@@ -11,6 +11,8 @@ from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import is_sparse
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.requests import Probes
+from zerothresh.rounds.shared_plan import SharedPlan
+from zerothresh.rounds.vector_outputs import VectorOutputs
 from zerothresh.rounds.workspace import Workspace
 
 
@@ -29,6 +31,7 @@ class Task:
     key: int  # of the random numbers, from the seed
     estimator_given: bool = True  # whether the user gave the estimator
     first_budget: int | None = None  # the budget that the run began with, if it has been raised since
+    outputs: VectorOutputs | None = None  # if one call returns many outputs; then a call is a point
     workspace: Workspace = field(default_factory=Workspace, repr=False, compare=False)
 
     @property
@@ -42,5 +45,15 @@ class Task:
 
     def plan(self, probes: Probes, round: int) -> Plan:
         """Return the queries that answer the probes of a round."""
-        box = self.constraint.box
-        return Plan(probes, self.estimator, self.d, key=self.key, round=round, box=box, workspace=self.workspace)
+        box, outputs = self.constraint.box, self.outputs
+        if outputs is None:
+            return Plan(probes, self.estimator, self.d, key=self.key, round=round, box=box, workspace=self.workspace)
+        return SharedPlan(
+            probes, self.estimator, self.d, outputs, key=self.key, round=round, box=box, workspace=self.workspace
+        )
+
+    def with_outputs(self, m: int) -> Task:
+        """Return the task once the number of outputs is known."""
+        assert self.outputs is not None
+        outputs = replace(self.outputs, m=m)
+        return replace(self, outputs=outputs, n=outputs.components)

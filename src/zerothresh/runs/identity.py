@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zerothresh.losses import Custom
 from zerothresh.methods.registry import name_of
 from zerothresh.rounds.task import Task
 from zerothresh.runs.errors import RunError
@@ -23,7 +24,7 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
     """
     constraint = task.constraint
     box = None if constraint.bounds is None else [constraint.bounds.low, constraint.bounds.high]
-    return {
+    identity = {
         "method": name_of(task.method),
         "options": plain(task.method),
         "estimator": plain(task.estimator),
@@ -39,6 +40,18 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
         "monitored": task.reserve == 0,
         "problem": problem,
     }
+    if task.outputs is not None:  # their number is not known before the first call, and the journal tells it
+        outputs = task.outputs
+        identity |= {"n": None, "outputs": outputs.kind, "loss": loss_name(outputs.loss), "masked": outputs.masked}
+    return identity
+
+
+def loss_name(loss: Any) -> str:
+    """Return what tells a loss from another one: its name and its parameters, or the name of a user's function."""
+    if isinstance(loss, Custom):
+        return fingerprint(loss.of)
+    parameters = ", ".join(f"{key}={value}" for key, value in plain(loss).items() if key != "class")
+    return f"{type(loss).__name__}({parameters})"
 
 
 def plain(value: Any) -> Any:

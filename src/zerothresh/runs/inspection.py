@@ -225,7 +225,7 @@ def _read_once(folder: Path) -> StoredRun:
             if isinstance(line, FailureLine):
                 failed += line.calls
             else:
-                values += line.values.size
+                values += len(line.values)
     meta = None if newest.path is None else newest.meta
     return StoredRun(folder, description, meta, newest.arrays, values, failed, tuple(broken))
 

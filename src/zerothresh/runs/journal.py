@@ -13,7 +13,8 @@ from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from zlib import crc32
+from zlib import Z_RLE, compressobj, crc32, decompressobj
+from zlib import error as zlib_error
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,13 @@ _LINE_BYTES = 107  # the largest length of a line with a single value
 _SHORT_BYTES = 17  # the length of a short line
 _LONG_BYTES = 512  # a line of at least this length is written by a system call: cheaper than touching fresh pages
 _NUMBER_BYTES = 11  # the space that a value takes in a line of many values
+_LEAST_CALLS = 256  # calls with many outputs for which space is reserved, however many outputs they have
+_LEVEL = 1  # of the compression, which looks for runs of equal bytes only: more takes longer, and gains next to nothing
+_MOST_RATIO = 1032  # zlib's largest: what a line declares is compared with it before memory is allocated
 _MANY_VALUES = 1 << 20  # space for at most this many values in long lines is reserved
 _SINGLE_VALUES = 4096  # space for at most this many values in lines of their own is reserved
 _MARGIN_BYTES = 4096  # reserved besides, for lines about failures
-_MOST_BYTES = 1 << 30  # a longer journal is refused
+_MOST_BYTES = 1 << 32  # a longer journal is refused
 _PAUSE = 0.1  # seconds between two syncs in the mode "batch"
 
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # errors of file systems that cannot reserve space
@@ -49,7 +53,7 @@ class ValueLine:
     round: the number of the round.
     final: whether the round evaluates F at the result, rather than what the method asked for.
     start: the first row.
-    values: the values of the rows start, start + 1, and so on.
+    values: the values of the rows start, start + 1, and so on; or, of calls with m outputs, an array (rows, m).
     """
 
     round: int
@@ -117,14 +121,26 @@ class Journal:
         self._each = fsync == "value"
         self._syncer = Syncer(self._fd) if fsync == "batch" else None
 
+    @property
+    def size(self) -> int:
+        """The length of the content so far, in bytes."""
+        return self._end
+
     def mark(self) -> int:
         """Return the length of the content so far; the next line is a full one, so that a reader can begin there."""
         self._next = -1
         return self._end
 
-    def claim(self, values: int) -> None:
-        """Reserve disk space for the next ``values`` values. Raises ``OSError`` if the disk is full."""
-        single, many = min(values, _SINGLE_VALUES), min(values, _MANY_VALUES)
+    def claim(self, values: int, width: int | None = None) -> None:
+        """Reserve disk space for the next ``values`` values, or calls with ``width`` outputs each.
+
+        Raises ``OSError`` if the disk is full.
+        """
+        if width is None:
+            single, many = min(values, _SINGLE_VALUES), min(values, _MANY_VALUES)
+        else:
+            single = min(values, max(_LEAST_CALLS, _MANY_VALUES // width))
+            many = single * width
         self._margin = _LINE_BYTES * single + _NUMBER_BYTES * many + _MARGIN_BYTES
         self.trouble = None
         self._set_fast_limit()
@@ -170,12 +186,15 @@ class Journal:
         round_: the number of the round.
         final: whether the round evaluates F at the result, rather than what the method asked for.
         start: the first row.
-        values: the values of the rows start, start + 1, and so on.
+        values: the values of the rows start, start + 1, and so on; or the outputs of as many calls, (rows, m).
         """
         if os.getpid() != self._process:
             self._refuse()
         if not _LITTLE:
             values = values.astype("<f8")
+        if values.ndim == 2:
+            self._table(round_, final, start, values)
+            return
         data = values.tobytes()
         if start == self._next and round_ == self._round and final is self._final and len(data) == 8:
             chain = crc32(data, self._chain)
@@ -198,6 +217,18 @@ class Journal:
         self._next = -1
         self._append(b"%08x %b\n" % (chain, body))
         self._next, self._chain = start + values.size, chain
+
+    def _table(self, round_: int, final: bool, start: int, table: Array) -> None:
+        """Append the outputs of calls, (rows, m), compressed.
+
+        The bytes of equal weight of all numbers stand together: the high ones of smooth outputs are alike.
+        """
+        planes = np.frombuffer(table.tobytes(), np.uint8).reshape(-1, 8).T.tobytes()
+        packer = compressobj(_LEVEL, strategy=Z_RLE)
+        packed = b2a_base64(packer.compress(planes) + packer.flush(), newline=False)
+        body = b'{"r":%d,"f":%d,"a":%d,"n":%d,"m":%d,"z":"%b"}' % (round_, final, start, *table.shape, packed)
+        self._next = -1
+        self._append(b"%08x %b\n" % (crc32(body), body))
 
     def failure(self, round_: int, start: int, component: int, calls: int) -> None:
         """Append a failed call, so that it stays counted; the arguments are those of `FailureLine`."""
@@ -404,11 +435,29 @@ def _parse(path: Path, body: bytes) -> ValueLine | FailureLine:
             if not (type(calls) is type(component) is int and 0 <= calls < 1 << 40 and 0 <= component < 1 << 40):
                 raise TypeError
             return FailureLine(round_, start, component, calls)
-        values = np.frombuffer(base64.b64decode(entry["b"], validate=True), "<f8").astype(np.float64)
+        values = _unpack(entry) if "z" in entry else np.frombuffer(_decoded(entry["b"]), "<f8").astype(np.float64)
         if entry["f"] not in (0, 1) or not values.size:
             raise TypeError
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib_error):
         raise RunError(
             f"{path} holds a line that no run writes ({body[:80]!r}): restore it from a copy, or name another folder"
         ) from None
     return ValueLine(round_, bool(entry["f"]), start, values)
+
+
+def _decoded(text: Any) -> bytes:
+    """Return the bytes of a base64 text."""
+    return base64.b64decode(text, validate=True)
+
+
+def _unpack(entry: dict[str, Any]) -> Array:
+    """Return the outputs of a line, (rows, m), whose declared size is compared with what is there."""
+    rows, m, packed = entry["n"], entry["m"], _decoded(entry["z"])
+    if not (type(rows) is type(m) is int and rows > 0 and m > 0 and 8 * rows * m <= _MOST_RATIO * len(packed)):
+        raise TypeError
+    reader = decompressobj()
+    planes = reader.decompress(packed, 8 * rows * m)
+    if len(planes) != 8 * rows * m or reader.unconsumed_tail or not reader.eof:
+        raise TypeError
+    numbers = np.frombuffer(planes, np.uint8).reshape(8, -1).T.tobytes()
+    return np.frombuffer(numbers, "<f8").astype(np.float64).reshape(rows, m)

@@ -31,6 +31,9 @@ from zerothresh.session.status import Status
 COUNTS = ("nht", "nit")  # of a standing, as whole numbers in a snapshot
 NUMBERS = ("fun", "best_fun", "recent")  # of a standing, as numbers or null
 ANY_FLOAT = ("fun", "recent")  # a monitor may say NaN, and a mean of huge values may overflow
+OUTPUTS = ("first_outputs", "worst_outputs")  # of a session whose calls return many outputs
+BEST_OUTPUTS = "best_outputs"  # of a standing
+FIRST_WIDTH = 1 << 16  # outputs of the first call for which room on the disk is claimed: it tells how many there are
 MOST_REASON = 200  # characters of an error that a message repeats
 LARGEST_TRIAL = 1 << 24  # calls of a round that is still tried out with zeros
 REFUSED = "the folder is refused; restore it from a copy, or name another one"
@@ -56,7 +59,7 @@ class Recorder:
         self._ended = False  # whether the end of the session has been dealt with
         self._changed = False  # whether something has been learnt since the folder was opened
         self._lost: LockLost | None = None  # why nothing more may be written
-        self._ends: dict[int, dict[int, float]] = {}  # values of F at earlier ends, by round and component
+        self._ends: dict[int, dict[int, Any]] = {}  # values of F at earlier ends, by round and component
         task, search = session.task, session.standing.search
         try:
             search.restored(search.arrays(), 0)  # a state that cannot be kept is refused before anything is paid for
@@ -80,13 +83,22 @@ class Recorder:
             counts = {name: _count(meta, name) for name in (*COUNTS, "round", "nfev", "failed_calls")}
             numbers = {name: _number(meta, name, finite=name not in ANY_FLOAT) for name in (*NUMBERS, "worst", "spent")}
             final_round, changes = _count(meta, "final_round", low=-1), _count(meta.get("trace"), "changes", low=-1)
+            if task.outputs is not None and meta.get("outputs") is not None:  # None: before the first call
+                session.learn_outputs(_count(meta, "outputs", low=1))
+                task = session.task
             search = session.standing.search.restored(arrays, counts["round"])
             best = arrays.get("best_x")
             points = [search.incumbent.theta] if best is None else [search.incumbent.theta, best]
+            kept_outputs = {name: arrays[name] for name in (*OUTPUTS, BEST_OUTPUTS) if name in arrays}
+            m = None if task.outputs is None else task.outputs.m
+            if any(
+                o.dtype != np.float64 or o.shape != (m,) or not session.fits(o[None]) for o in kept_outputs.values()
+            ):
+                raise RunError("its outputs are not one number per output")
             if any(p.shape != (task.d,) or p.dtype != np.float64 or not np.isfinite(p).all() for p in points):
                 raise RunError("its points are not d finite numbers")
             known: dict[str, Any] = {name: counts[name] for name in COUNTS} | {name: numbers[name] for name in NUMBERS}
-            standing = Standing(search, best_x=best, **known)
+            standing = Standing(search, best_x=best, best_outputs=kept_outputs.pop(BEST_OUTPUTS, None), **known)
             if not self._run.sessions.ended_as(Status.METHOD_FAILED.name):  # then the method is to blame, not the state
                 self._try(task, standing)
             support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
@@ -104,6 +116,8 @@ class Recorder:
             )
             changes = max(0, changes) - 1  # the first row of the new trace has a support, which is not a change
         session.resume(standing, worst=numbers["worst"], final_round=final_round)
+        for name, outputs in kept_outputs.items():
+            setattr(session, name, outputs)
         session.ledger.resume(counts["nfev"], counts["failed_calls"], numbers["spent"])
         session.trace.resume(reader(self._trace.path, kept), kept.rows, changes, support)
         self._base = standing.round
@@ -116,8 +130,8 @@ class Recorder:
                 probes = standing.search.request
                 if probes is not None:
                     plan = task.plan(probes, standing.round)
-                    if plan.calls < LARGEST_TRIAL:
-                        advance(task, standing, plan, np.zeros(plan.calls))
+                    if plan.size < LARGEST_TRIAL and plan.numbers < LARGEST_TRIAL:
+                        advance(task, standing, plan, plan.zeros())
         except Diverged:
             pass
         except Exception as error:
@@ -156,10 +170,8 @@ class Recorder:
         wrong = RunError(f"the journal in {self._run.folder} does not fit the run at round {line.round}: {REFUSED}")
         if current is None or line.round != current.plan.round or line.final != session.is_final:
             raise wrong
-        rows = np.arange(line.start, line.start + line.values.size)
-        if rows[-1] >= current.plan.calls or current.known(rows).any():
-            raise wrong
-        if session.on_nan != "worst" and not np.isfinite(line.values).all():
+        rows = np.arange(line.start, line.start + len(line.values))
+        if rows[-1] >= current.plan.calls or current.known(rows).any() or not session.fits(line.values):
             raise wrong
         session.deliver(line.start, line.values)
 
@@ -168,12 +180,12 @@ class Recorder:
 
         They were paid for. Once those of all components are there, F at that point is known, as it was then.
         """
-        n = session.task.n
-        for component in np.arange(line.start, line.start + line.values.size) % n:
+        n = session.task.n if session.task.outputs is None else 1
+        for component in np.arange(line.start, line.start + len(line.values)) % n:
             session.ledger.fail(int(component), 1)
-        if line.round == session.standing.round and line.start + line.values.size <= n:
+        if line.round == session.standing.round and line.start + len(line.values) <= n and session.fits(line.values):
             values = self._ends.setdefault(line.round, {})
-            values.update(zip(range(line.start, n), line.values.tolist(), strict=False))
+            values.update(zip(range(line.start, n), line.values, strict=False))
             if len(values) == n:
                 session.know_value(np.array([values[i] for i in range(n)]))
 
@@ -185,7 +197,8 @@ class Recorder:
         if current is not None:
             self._check_lock()
             self.trouble = None
-            self._run.journal().claim(current.plan.calls - current.told)
+            outputs = session.task.outputs
+            self._run.journal().claim(current.unanswered, None if outputs is None else outputs.m or FIRST_WIDTH)
 
     def values(self, session: Session, start: int, values: Array) -> None:
         """Write values of the open round into the journal."""
@@ -262,8 +275,13 @@ class Recorder:
             "final_round": session.final_round,
             "trace": {**self._trace.extent._asdict(), "changes": session.trace.support_changes},
         }
+        if session.task.outputs is not None:
+            meta["outputs"] = session.task.outputs.m
+            arrays |= {name: found for name in OUTPUTS if (found := getattr(session, name)) is not None}
         if standing.best_x is not None:
             arrays["best_x"] = standing.best_x
+        if standing.best_outputs is not None:
+            arrays[BEST_OUTPUTS] = standing.best_outputs
         arrays["trace_support"] = session.trace.last_support
         self._run.save(meta, arrays)
 

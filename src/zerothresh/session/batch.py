@@ -16,30 +16,45 @@ from zerothresh.rounds.plan import Plan
 class OpenRound:
     """A round that waits for its values: its queries, and the values that have arrived so far.
 
-    ``owner`` is the token of the session that opened the round; ``told`` counts the values that have arrived.
+    ``owner`` is the token of the session that opened the round; ``told`` counts the calls whose values have arrived.
+    A call whose outputs are known from before can be filled in at once: it is not made, and not counted.
     """
 
     def __init__(self, owner: Any, plan: Plan) -> None:
         self.owner, self.plan = owner, plan
-        self.told = 0
+        self.told = self.free = 0  # calls that were answered, and calls that need not be made
         self.values: Array = np.empty(0)
         self._known: NDArray[np.bool_] | None = None  # None: nothing is known
         self._batch: Batch | None = None
 
     def take(self, start: int, values: Array) -> bool:
         """Store values from row ``start`` on; return whether all values of the round are there."""
-        calls = self.plan.calls
+        calls, count = self.plan.calls, len(values)
         self._batch = None  # also lets go of the points: a batch and its round hold each other
-        if values.size == calls:
+        if count == calls:
             self.values, self.told = values, calls
             return True
+        self._store(start, values)
+        self.told += count
+        return self.told + self.free == calls
+
+    def _store(self, start: int, values: Array) -> None:
         if self._known is None:
-            self.values, self._known = np.empty(calls), np.zeros(calls, bool)
-        stop = start + values.size
+            calls = self.plan.calls
+            self.values, self._known = np.empty((calls, *values.shape[1:])), np.zeros(calls, bool)
+        stop = start + len(values)
         self.values[start:stop] = values
         self._known[start:stop] = True
-        self.told += values.size
-        return self.told == calls
+
+    def fill(self, row: int, outputs: Array) -> None:
+        """Fill in the outputs of a call that need not be made, (m,)."""
+        self._store(row, outputs[None])
+        self.free += 1
+
+    @property
+    def unanswered(self) -> int:
+        """The number of calls whose values are still missing."""
+        return self.plan.calls - self.told - self.free
 
     def known(self, rows: Indices) -> NDArray[np.bool_]:
         """Return which of these rows have values, as a mask."""

@@ -8,6 +8,7 @@ from zerothresh.basics import check
 from zerothresh.objective.forms import BadValue
 
 LONGEST_PAUSE = 60.0  # seconds between two tries: a service that is down for longer is asked once per minute
+ON_NAN = ("stop", "worst", "retry", "mask")  # what may happen to a value that is not finite
 MOST_DOUBLINGS = 20  # of the pause, so that the power below stays a number
 
 
@@ -31,7 +32,7 @@ class Faults:
     def __post_init__(self) -> None:
         check.count("retries", self.retries, low=0)
         check.not_negative("backoff", self.backoff, what=" (seconds)")
-        check.one_of("on_nan", self.on_nan, ("stop", "worst", "retry"))
+        check.one_of("on_nan", self.on_nan, ON_NAN)
         if self.on_nan == "retry" and self.retries == 0:
             raise ValueError("on_nan='retry' needs retries of at least 1: how often a call may be made again")
         if self.max_time is not None:

@@ -49,14 +49,14 @@ class Ledger:
         if self.prices is not None:
             self._paid_open += self.price(plan.components[start : start + count])
 
-    def complete(self, plan: Plan) -> None:
-        """Close the open round, all of whose values have arrived.
+    def complete(self, plan: Plan, free: int = 0) -> None:
+        """Close the open round, all of whose values have arrived; ``free`` of its calls had not to be made.
 
         Its price is summed in the order of its rows, so that the sum does not depend on which value came first.
         """
-        self.completed, self.arrived = self.completed + plan.calls, 0
+        self.completed, self.arrived = self.completed + plan.calls - free, 0
         if self.prices is not None:
-            self._paid, self._paid_open = self._paid + self.price(plan.components), 0.0
+            self._paid, self._paid_open = self._paid + self.price(plan.components[free:]), 0.0
 
     def abandon(self) -> None:
         """Leave the open round; the values that it has were paid for."""

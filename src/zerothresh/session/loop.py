@@ -43,7 +43,7 @@ def steps(
         missing, tried, stepped = current.missing(), dict[int, int](), False
         while missing and session.open_round is current and not stopping():
             stepped, failures, late = _evaluate(run, evaluator, missing, faults, tried, deadline, tick, stopping)
-            missing = current.missing() if session.open_round is current and current.told < current.plan.calls else []
+            missing = current.missing() if session.open_round is current and current.unanswered else []
             lost = next((f for f in failures if not faults.may_retry(f.error, tried[f.row])), None)
             trouble = run.record.trouble
             if trouble is not None:
@@ -129,7 +129,8 @@ def _give_up(run: RecordedSession, failure: Failure, tried: int) -> None:
     """The objective failed for good: stop with its own message."""
     error = failure.error
     times = "" if tried == 1 else f", {tried} times"
-    where = f"component {failure.component}, call {run.session.nfev}{times}"
+    call = f"call {run.session.nfev}{times}"
+    where = call if run.session.task.outputs is not None else f"component {failure.component}, {call}"
     if isinstance(error, BadValue):
         run.finish(Status.BAD_VALUE, f"{error} ({where})", failure=failure, final=False)
         return

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.basics.averages import mean
 from zerothresh.basics.text import shorten
 from zerothresh.constraint.threshold import Diverged
 from zerothresh.evaluate.base import Failure
-from zerothresh.rounds.advance import Standing, advance, mean, start, with_value
+from zerothresh.rounds.advance import Standing, advance, start, with_value
 from zerothresh.rounds.method import chooses_steps, must_improve
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.search import Remark
 from zerothresh.rounds.task import Task
+from zerothresh.rounds.vector_outputs import VectorOutputs
 from zerothresh.session.batch import OpenRound
 from zerothresh.session.ledger import Ledger
 from zerothresh.session.status import Status
@@ -57,6 +60,8 @@ class Session:
         self.message = ""  # why the run ended
         self.failure: Failure | None = None
         self.worst: float | None = None  # the largest value seen, for on_nan="worst"
+        self.first_outputs: Array | None = None  # of the call at the start, (m,), until a round makes use of them
+        self.worst_outputs: Array | None = None  # of the call with the largest F, (m,), for on_nan="worst"
         self.final_round = -1  # the round before which F at the result was last paid for
         self.is_final = False  # whether the open round asks for F at the result
         self.ended_within_round = False  # whether the run ended within a round, some of whose values had come
@@ -69,6 +74,16 @@ class Session:
     def resume(self, standing: Standing, *, worst: float | None, final_round: int) -> None:
         """Go on from a snapshot; the ledger and the trace are resumed by themselves."""
         self.standing, self.worst, self.final_round = standing, worst, final_round
+
+    @property
+    def is_first_look(self) -> bool:
+        """Whether one call returns many outputs, and the one at the start, which tells how many, is still to come."""
+        return self.task.outputs is not None and self.task.outputs.m is None
+
+    def learn_outputs(self, m: int) -> None:
+        """Take note of the number of outputs: only now is it known how many components the method sees."""
+        self.task = self.task.with_outputs(m)
+        self.standing = start(self.task)
 
     @property
     def done(self) -> bool:
@@ -110,41 +125,57 @@ class Session:
 
     def _what_would_help(self) -> str:
         """Return a phrase for a user whose run found nothing better than the start."""
-        gradient = self.task.n * (self.task.d + 1) + self.task.reserve
+        values = self.task.n if self.task.outputs is None else 1
+        gradient = values * (self.task.d + 1) + self.task.reserve
         if self.task.budget < gradient:
             return f"about {gradient:,} calls would pay for one gradient over all coordinates"
         return "a larger budget, another start, or bounds that show where to look may help"
 
-    def open(self) -> None:
-        """Plan the next round, or end if there is none or if it does not fit into the limits."""
+    def open(self) -> bool:
+        """Plan the next round, or end if there is none or if it does not fit into the limits.
+
+        Returns whether a step was made at once, because nothing had to be asked for.
+        """
         task, ledger = self.task, self.ledger
         try:
             plan = self._next_plan()
         except Exception as error:
             if self.nfev == 0:  # nothing has been paid for: the error is the user's to see
                 raise
+            if task.outputs is not None and self.standing.round == 0 and isinstance(error, ValueError):
+                what = f"the method cannot begin with the {task.outputs.m} outputs that the function returns"
+                self.finish(Status.BAD_VALUE, f"{what}: {error}", final=False)
+                return False
             self.stop_for_method(error)
-            return
+            return False
         if plan is None:
             nit = self.standing.nit
             message = f"the method has nothing more to ask after {nit} step{'' if nit == 1 else 's'}"
             self.finish(Status.CONVERGED, message)
-            return
-        if plan.calls > ledger.remaining():
+            return False
+        known = None if self.first_outputs is None else plan.find(task.theta0)
+        free = 0 if known is None else 1
+        if plan.calls - free > ledger.remaining():
             made = f"{self.nfev} of {task.budget} have been made"
-            message = f"the budget is spent: the next round needs {plan.calls} calls, and {made}{self._reserved()}"
+            needs = plan.calls - free
+            message = f"the budget is spent: the next round needs {needs} calls, and {made}{self._reserved()}"
             self.finish(Status.BUDGET, message)
-            return
+            return False
         if ledger.max_cost is not None and not self.replaying:
-            price = ledger.price(plan.components)
+            price = ledger.price(plan.components[free:])
             if not ledger.affords(price + ledger.reserved_price()):
                 self.finish(
                     Status.COST,
                     f"the cost limit is reached: the next round costs {price:g}, and {ledger.spent:g} of "
                     f"{ledger.max_cost:g} have been spent{self._reserved()}",
                 )
-                return
-        self.open_round = OpenRound(self.token, plan)
+                return False
+        self.open_round = current = OpenRound(self.token, plan)
+        if known is not None and self.first_outputs is not None:
+            current.fill(known, self.first_outputs)
+            if current.unanswered == 0:
+                return self._complete(current)
+        return False
 
     def _reserved(self) -> str:
         """Return what a message adds about the calls that are reserved for F at the result."""
@@ -156,6 +187,8 @@ class Session:
     def _next_plan(self) -> Plan | None:
         """Return the queries of the next round; a round that asks for nothing is answered at once."""
         before = self.standing
+        if self.is_first_look:
+            return self.task.plan(Probes.outputs(at=[self.task.theta0]), before.round)
         for _ in range(EMPTY_ROUNDS):
             probes = self.standing.search.request
             if probes is None:
@@ -163,25 +196,38 @@ class Session:
             plan = self.task.plan(probes, self.standing.round)
             if plan.calls > 0:
                 return plan
-            self.standing = advance(self.task, self.standing, plan, np.empty(0))
+            self.standing = advance(self.task, self.standing, plan, plan.zeros())
         self.standing = before
         raise RuntimeError(f"the method asked for nothing in {EMPTY_ROUNDS} rounds in a row")
 
     # Values.
+
+    def fits(self, values: Array) -> bool:
+        """Whether values of the past can be those of this run: as many outputs, and finite if they have to be."""
+        outputs = self.task.outputs
+        if (outputs is None) != (values.ndim == 1):
+            return False
+        if outputs is not None and outputs.m is not None and values.shape[1] != outputs.m:
+            return False
+        return self.on_nan == "worst" or bool(self._usable(values).all())
 
     def deliver(self, start: int, values: Array) -> bool:
         """Take checked values of the open round from row ``start`` on; return whether a step was made."""
         current = self.open_round
         if current is None:
             raise RuntimeError(f"the run has ended ({self.message}): it takes no more values")
-        self.ledger.arrive(current.plan, start, values.size)
+        self.ledger.arrive(current.plan, start, len(values))
         return self._complete(current) if current.take(start, values) else False
 
     def _complete(self, current: OpenRound) -> bool:
         """Advance the search by a round all of whose values are there, and open the next one."""
         plan, before = current.plan, self.standing
+        if self.is_first_look:  # then the run has not ended: there is nothing to say about a result before it
+            return self._complete_first_look(current)
         values = self._replace_bad_values(current.values) if self.on_nan == "worst" else current.values
-        self.ledger.complete(plan)
+        self.ledger.complete(plan, current.free)
+        if current.free:
+            self.first_outputs = None
         if values is None:
             self.open_round, self.ended_within_round = None, True
             message = "no value of the round was finite, and none before it: there is no worst value to take instead"
@@ -190,7 +236,7 @@ class Session:
         invented = values is not current.values
         if self.is_final:
             if not invented:
-                self.standing = with_value(self.task, before, plan.point(0), mean(values))
+                self.standing = with_value(self.task, before, plan.point(0), *self._known(values))
             self.final_round = before.round
             self._leave()
             return False
@@ -204,7 +250,11 @@ class Session:
         if invented:  # they tell nothing of F
             self.standing.search.distrust()
             self.standing = self.standing._replace(
-                fun=None, best_x=before.best_x, best_fun=before.best_fun, recent=before.recent
+                fun=None,
+                best_x=before.best_x,
+                best_fun=before.best_fun,
+                recent=before.recent,
+                best_outputs=before.best_outputs,
             )
         stepped = self.standing.nit > before.nit
         try:
@@ -212,18 +262,44 @@ class Session:
                 self._record_step()
         finally:
             if self.status is None:
-                self.open()
+                stepped = self.open() or stepped
         return stepped
+
+    def _complete_first_look(self, current: OpenRound) -> bool:
+        """Learn the number of outputs from the call at the start, and open the first round of the method."""
+        self.ledger.complete(current.plan)
+        self.open_round = None
+        if self.on_nan == "worst" and not np.isfinite(current.values).all():
+            self.ended_within_round = True
+            message = "the outputs at the start are not all finite: there are no worse ones to take instead"
+            self.finish(Status.BAD_VALUE, message, final=False)
+            return False
+        self.learn_outputs(current.values.shape[1])
+        if self.on_nan == "worst":
+            self._replace_bad_values(current.values)
+        self.first_outputs = current.values[0]
+        self.standing = with_value(self.task, self.standing, self.task.theta0, *self._known(current.values))
+        return self.open()
+
+    def _known(self, values: Array) -> tuple[float, Array | None]:
+        """Return F, and the outputs if there are many, from all components at a point, or from one call, (1, m)."""
+        outputs = self.task.outputs
+        return (mean(values), None) if outputs is None else (float(outputs.values(values)[0]), values[0])
 
     def know_value(self, values: Array) -> None:
         """Take note of F at the iterate from values that were charged as failed: they were those of an earlier end."""
-        self.ledger.recall(values.size)
-        if np.isfinite(values).all():
-            self.standing = with_value(self.task, self.standing, self.standing.theta, mean(values))
+        self.ledger.recall(len(values))
+        if self._usable(values).all():
+            self.standing = with_value(self.task, self.standing, self.standing.theta, *self._known(values))
         self.final_round = self.standing.round
 
     def _replace_bad_values(self, values: Array) -> Array | None:
-        """Replace values that are not finite by the worst one seen so far; None if none has been finite yet."""
+        """Replace values that are not finite by the worst one seen so far; None if none has been finite yet.
+
+        Where one call returns many outputs, the outputs of the worst call take the place of those of a bad one.
+        """
+        if self.task.outputs is not None:
+            return self._replace_bad_outputs(values, self.task.outputs)
         finite = np.isfinite(values)
         if finite.any():
             largest = float(values[finite].max())
@@ -231,6 +307,22 @@ class Session:
         if finite.all():
             return values
         return None if self.worst is None else np.where(finite, values, self.worst)
+
+    def _replace_bad_outputs(self, table: Array, outputs: VectorOutputs) -> Array | None:
+        """Replace the outputs of bad calls by those of the call with the largest F."""
+        good = self._usable(table)
+        for row in np.flatnonzero(good):
+            value = float(outputs.values(table[row : row + 1])[0])
+            if self.worst is None or value > self.worst:
+                self.worst, self.worst_outputs = value, table[row].copy()
+        if good.all():
+            return table
+        return None if self.worst_outputs is None else np.where(good[:, None], table, self.worst_outputs)
+
+    def _usable(self, values: Array) -> NDArray[np.bool_]:
+        """Return which values, or which calls of a table of outputs, can be used."""
+        outputs = self.task.outputs
+        return np.isfinite(values) if outputs is None else outputs.usable(values)
 
     def stop_for_method(self, error: Exception) -> None:
         """End the run because the method cannot go on; what was paid for is kept, and the best point is returned."""
@@ -331,12 +423,16 @@ class Session:
             final = final and standing.best_x is None
             point = self.task.theta0  # the last iterate is far off; the start is known to be sound
         paid = self.final_round == standing.round or (standing.search.states_fun and standing.fun is not None)
-        if not final or paid or not self._affords_value():
+        if self.first_outputs is not None and np.array_equal(point, self.task.theta0):
+            paid = True  # by the call at the start
+        if not final or paid or self.is_first_look or not self._affords_value():
             self._leave()
             return
         self._leave()
         self.is_final = True
-        plan = self.task.plan(Probes.values(at=[point], of=range(self.task.n)), standing.round)
+        one = self.task.outputs is not None  # one call tells F
+        wanted = Probes.outputs(at=[point]) if one else Probes.values(at=[point], of=range(self.task.n))
+        plan = self.task.plan(wanted, standing.round)
         self.open_round = OpenRound(self.token, plan)
 
     def _affords_value(self) -> bool:
@@ -349,7 +445,7 @@ class Session:
     def _leave(self) -> None:
         """Leave the open round; values that it has were paid for, and a run folder keeps them."""
         current = self.open_round
-        if current is not None and 0 < current.told < current.plan.calls:
+        if current is not None and current.told and current.unanswered:
             self.ledger.abandon()
             self.ended_within_round = True
         self.open_round = None

@@ -15,11 +15,12 @@ from zerothresh.methods.auto.arms.active_subset import ActiveSubset
 from zerothresh.methods.auto.arms.corner_swaps import CornerSwaps
 from zerothresh.methods.auto.arms.descent import LocalDescent
 from zerothresh.methods.auto.arms.grouped_slopes import GroupedSlopes
+from zerothresh.methods.auto.arms.linearised_outputs import LinearisedOutputs
 from zerothresh.methods.auto.arms.long_steps import LongSteps
 from zerothresh.methods.auto.arms.random_steps import RandomSteps
 from zerothresh.methods.auto.arms.single_index import SingleIndex
 from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
-from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.auto.diagnosis import NOTHING_KNOWN, diagnose
 from zerothresh.methods.auto.race import race
 from zerothresh.methods.auto.settings import RACE
 from zerothresh.methods.program.base_class import Program
@@ -35,6 +36,7 @@ ARMS: tuple[Arm, ...] = (  # in the order in which they are tried: those that te
     LocalDescent(),  # differences, quasi-Newton steps on the support, exchanges; then other supports
     CornerSwaps(),  # finite bounds: values at the bounds, and swaps judged by paired differences
     LongSteps(),  # a flat start or kinks: long steps, judged by their values
+    LinearisedOutputs(),  # calls return residuals: Gauss-Newton steps, again from what the others have found
 )
 
 
@@ -60,6 +62,7 @@ class Auto(Program):
     queries: ClassVar[str] = "those of the strategies that it races"
     memory: ClassVar[str] = "1 per call, and that of its strategies"
     must_improve: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
 
     patience: int | None = None
 
@@ -70,6 +73,12 @@ class Auto(Program):
     def search(self, context: Context) -> Asks:
         if lack := _lack(context.d, context.k, context.left):
             context.remark(f"The budget is {lack}.")
+        if LinearisedOutputs().fits(context, None):  # it leads without a diagnosis: its first calls are one
+            ended = yield from race(context, NOTHING_KNOWN, [LinearisedOutputs()], self.patience)
+            if ended.final:
+                context.certified = ended.certified
+                return
+            context.remark("Other strategies compete for the rest of the budget.")
         context.stage("diagnosis")
         diagnosis = yield from diagnose(context)
         context.remark(f"Diagnosis: {diagnosis.summary()}.")

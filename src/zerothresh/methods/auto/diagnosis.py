@@ -12,7 +12,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.methods.auto.findings import Diagnosis
+from zerothresh.methods.auto.findings import NOTHING_KNOWN, Diagnosis
 from zerothresh.methods.auto.line_probe import Differences, LineProbe
 from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
 from zerothresh.methods.auto.models.squares import square
@@ -21,7 +21,7 @@ from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
-__all__ = ["Diagnosis", "diagnose", "ecnoise", "rounding_unit"]
+__all__ = ["NOTHING_KNOWN", "Diagnosis", "diagnose", "ecnoise", "rounding_unit"]
 
 
 def diagnose(context: Context) -> Generator[Probes, Answers, Diagnosis]:

@@ -84,3 +84,8 @@ class Diagnosis:
         shape = "not smooth" if self.rough else f"natural length {self.length:.1g}"
         shape += ", a kink at the start" if self.kink else ""
         return f"{kind} of {noise:.0e} times the largest value, {shape}, difference step {self.mu:.1g}"
+
+
+NOTHING_KNOWN = Diagnosis(  # for an arm that finds out for itself
+    noise=TINY, random=False, length=1.0, curvature=0.0, start_value=TINY, largest_value=TINY, rough=False, kink=False
+)

@@ -826,6 +826,20 @@ class RandomStepsSettings:
 RANDOM_STEPS = RandomStepsSettings()
 
 
+# --- Linearised outputs: calls that return many residuals ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutputsSettings:
+    """How long the linear model of the outputs may go on."""
+
+    steps: int = 10  # calls per non-zero beyond the columns: a support and its minimum take about six (benchmarks)
+    least_truth: float = 0.1  # of the falls that it predicts must come about: trust regions shrink below that, too
+
+
+OUTPUTS = OutputsSettings()
+
+
 # --- The race -------------------------------------------------------------------------------------------------------
 
 
@@ -846,7 +860,7 @@ class RaceSettings:
     expensive_part: float = 1 / 2  # of the budget: arms that forecast more than this are tried last
     slow: float = 1e-2  # of the mean fall per call of the run: if all are slower than this, they get equal shares
     doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
-    value_share: float = 5.0  # budget over n from which F at the start and the result is paid for: at most 40 % of it
+    value_share: float = 3.0  # budget over n from which F at the start and the result is paid for: a third is left then
     noise_factor: float = 2.0  # standard deviations of F by which a point must be lower to count as a gain
     negligible: float = 1e-3  # share of the whole fall below which a gain does not renew the user's patience
 

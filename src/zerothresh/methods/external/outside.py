@@ -53,6 +53,7 @@ class Outside(Program):
     solves: ClassVar[str] = "any F, l0 through H_k in the objective"
     queries: ClassVar[str] = "n"
     memory: ClassVar[str] = "that of the package"
+    whole: ClassVar[bool] = True
 
     solver: str = "scipy"
     algorithm: str | None = None

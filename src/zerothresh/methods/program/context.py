@@ -11,9 +11,10 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.bounds import Box
 from zerothresh.constraint.threshold import Constraint, Diverged, HardThreshold
+from zerothresh.losses import Loss
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-from zerothresh.rounds.search import Remark, Stage
+from zerothresh.rounds.search import Linearisation, Remark, Stage
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.directions import Block, SparseBlock, draw
 from zerothresh.sampling.philox import DIRECTIONS, Stream
@@ -37,6 +38,7 @@ class _Run:
         self.gradients_at_start: dict[int, Array] = {}
         self.remarks: list[Remark] = []
         self.stages: list[Stage] = []
+        self.linearisation: Linearisation | None = None
         self._reference: float | None = None
         self.threshold: HardThreshold | None = None
         self.rng = Stream(0, 0, key=task.key)
@@ -75,6 +77,8 @@ class Context:
     round, used: int, rounds and calls so far.
     rng: Stream, the random numbers of this round.
     random: bool, set by the program: values are random, so that the lowest value seen proves nothing.
+    has_outputs: bool, whether one call returns many outputs, for which `outputs` asks.
+    loss: Loss of one output, whose mean over the outputs of a call is F; None without outputs.
     """
 
     def __init__(self, task: Task, run: _Run | None = None, name: str = "") -> None:
@@ -86,6 +90,8 @@ class Context:
         self.box: Box | None = task.constraint.box
         self.everything = np.arange(self.n)
         self.estimator = task.estimator if task.estimator_given else None
+        self.has_outputs = task.outputs is not None
+        self.loss: Loss | None = None if task.outputs is None else task.outputs.loss
         self.fun: float | None = None  # F at the iterate, in `unit`
         self.distrusted = False  # whether values were invented, as on_nan="worst" does
         self.random = False
@@ -182,9 +188,9 @@ class Context:
             self.fall = fall
 
     def stage(self, name: str) -> None:
-        """Note that the calls from now on are made for the purpose of this name."""
+        """Note that the calls from now on are made for the purpose of this name; a branch is one purpose."""
         stages = self._run.stages
-        if not stages or stages[-1][1] != name:
+        if not self._name and (not stages or stages[-1][1] != name):
             stages.append((self.used, name))
 
     @property
@@ -200,6 +206,21 @@ class Context:
     def remark(self, message: str) -> None:
         """Tell the user what was found or chosen."""
         self.remarks.append((self.used, f"{self._name}: {message}" if self._name else message))
+
+    @property
+    def linearisation(self) -> Linearisation | None:
+        """What `linearised` kept last."""
+        return self._run.linearisation
+
+    def linearised(self, coordinates: Indices, jacobian: Array) -> None:
+        """Keep the derivatives of the outputs by some coordinates near the iterate, for the result.
+
+        Arguments
+        ---------
+        coordinates: int64 array (c,), those of the support at least.
+        jacobian: float64 array (m, c).
+        """
+        self._run.linearisation = Linearisation(coordinates.copy(), jacobian.copy(), self.used)
 
     # Directions.
 
@@ -322,6 +343,28 @@ class Context:
         _check_finite(points)
         answers = yield Probes.each(points, of)
         return self._in_units(answers.paired)
+
+    def outputs(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
+        """Return all outputs of the calls at points, (points, m), as they are; NaN where an output is missing.
+
+        Only where one call returns many outputs: see `has_outputs`. `mean_losses` makes F of them. If a program begins
+        with this, values are given in their own unit: `unit` is 1.
+        """
+        if not self.has_outputs:
+            raise RuntimeError("the function returns one value per call: it has no outputs to ask for")
+        if not points:
+            self._run.note_idle()
+            return np.empty((0, 0))
+        _check_finite(points)
+        answers = yield Probes.outputs(points)
+        self.unit = self.unit or 1.0
+        return answers.outputs
+
+    def mean_losses(self, outputs: Array) -> Array:
+        """Return F in `unit` for each row of outputs, (points, m): the mean loss of those that are there."""
+        if self._task.outputs is None:
+            raise RuntimeError("the function returns one value per call: it has no outputs")
+        return self._in_units(self._task.outputs.values(outputs))
 
     def free(self) -> Indices:
         """Return the coordinates that may be other than 0, unless their bounds leave next to no room."""

@@ -16,7 +16,7 @@ from zerothresh.constraint.threshold import Diverged, HardThreshold
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
-from zerothresh.rounds.search import Incumbent, Remark, Stage
+from zerothresh.rounds.search import Incumbent, Linearisation, Remark, Stage
 from zerothresh.rounds.states import Arrays, StateError
 from zerothresh.rounds.task import Task
 
@@ -73,6 +73,10 @@ class Replayed:
     @property
     def certified(self) -> bool:
         return self._waiting is not None and self._waiting.context.certified and not self.distrusted
+
+    @property
+    def linearisation(self) -> Linearisation | None:
+        return None if self._waiting is None else self._waiting.context.linearisation
 
     def advance(self, answers: Answers, H: HardThreshold) -> Replayed:
         waiting = self._standing_here()
@@ -135,7 +139,7 @@ class _Waiting:
         self.task = task
         self.context = Context(task)
         self._generator = function(self.context)
-        self._held, self._count = np.empty(FIRST_ROOM), 0
+        self._held, self._count, self._calls = np.empty(FIRST_ROOM), 0, 0
         with np.errstate(all="ignore"):
             self.request: Probes | None = next(self._generator, None)
 
@@ -155,7 +159,8 @@ class _Waiting:
             self._held = grown
         self._held[self._count : count] = answers.raw
         self._count = count
-        self.context.enter(H, count)
+        self._calls += answers.plan.calls
+        self.context.enter(H, self._calls)
         try:
             with np.errstate(all="ignore"):
                 self.request = self._generator.send(answers)
@@ -169,7 +174,7 @@ class _Waiting:
             if self.request is None:
                 raise StateError("the values do not fit the method's rounds")
             plan = self.task.plan(self.request, self.context.round)
-            if done + plan.calls > values.size:
+            if done + plan.size > values.size:
                 raise StateError("the values end within a round")
-            self.send(Answers(plan, values[done : done + plan.calls]), HardThreshold(self.task.constraint))
-            done += plan.calls
+            self.send(Answers(plan, values[done : done + plan.size]), HardThreshold(self.task.constraint))
+            done += plan.size

@@ -1,0 +1,133 @@
+"""Columns by splitting groups, the most promising first: fewer runs than columns where the support stands out early.
+
+One run moves all members of a group. Splitting a group takes one run, because the other half is the difference. All
+groups split down to single columns have cost as many runs as the columns one by one, so nothing is lost if the support
+does not stand out; only the trials of sparse fits are extra, and they are limited to a small share of the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.residual.jacobians.group_slopes import ColumnGroup, forecast, likelihoods
+from zerothresh.methods.residual.jacobians.robust_fit import sparse_fits
+from zerothresh.methods.residual.linearised import Linearised
+from zerothresh.methods.residual.residual_settings import POOL
+from zerothresh.methods.residual.support_exchange import descend
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+Members = tuple[Indices, Array]
+Support = tuple[int, ...]
+
+
+def groups_fit(state: Linearised, free: Indices) -> bool:
+    """Whether groups may be worth it: many columns for each non-zero and no noise, or too few runs for all columns."""
+    choice = state.choice
+    if not choice.single or choice.everything:
+        return False
+    short = state.context.left < free.size + POOL.reserve * choice.k
+    return short or (state.noise == 0 and free.size >= POOL.least * choice.k)
+
+
+def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answers, None]:
+    """Measure columns by splitting groups; end early if a sparse fit of those that are known reaches the goal."""
+    k, rng = state.choice.k, state.context.rng
+    shifts = np.where(2 * rng.uniform(free.size) < 1, -1.0, 1.0) * state.step * state.length[free]
+    order = np.argsort(rng.uniform(free.size), kind="stable")
+    count = min(max(2 * k, int(POOL.first * free.size)), max(int(POOL.worth * state.context.left / 2), 1), free.size)
+    first = yield from _measured(state, [(free[part], shifts[part]) for part in np.array_split(order, count)])
+    groups = _without_columns(state, first)
+    short = state.context.left < free.size + POOL.reserve * k
+    worth = short or forecast(groups, np.nan_to_num(state.at.r), k, free.size) < POOL.worth * free.size
+    trials, tried, last, same = POOL.trials * free.size, set[Support](), Support(), 0
+    while groups and (not short or state.context.left > POOL.reserve * k):
+        value, y, u = _fit(state)
+        odds, support = likelihoods(groups, u, k, free.size), tuple(np.flatnonzero(y).tolist())
+        last, same = support, same + 1 if support == last else 0
+        settled = same >= POOL.settled and support not in tried
+        if worth and settled and value < POOL.promise * state.start and trials >= 1:
+            used = state.context.used
+            tried.add(support)
+            if (yield from _try(state, y)):
+                return
+            trials -= state.context.used - used
+        chosen = set(np.argsort(-odds, kind="stable")[: k if worth else len(groups)].tolist())
+        rest = [group for place, group in enumerate(groups) if place not in chosen]
+        groups = rest + (yield from _split(state, [groups[place] for place in sorted(chosen)], whole=not worth))
+
+
+def _measured(state: Linearised, parts: Sequence[Members]) -> Generator[Probes, Answers, list[ColumnGroup]]:
+    """Move the members of each part by their shifts, reversed where a bound is in the way, all in one round."""
+    points, x = [], state.at.x
+    for members, shifts in parts:
+        shift = np.zeros(x.size)
+        shift[members] = shifts
+        points.append(state.moved(shift))
+    groups = []
+    for (members, _), run in zip(parts, (yield from state.runs(points)), strict=True):
+        groups.append(ColumnGroup(members, run.x[members] - x[members], state.change(run)))
+    return groups
+
+
+def _without_columns(state: Linearised, groups: Sequence[ColumnGroup]) -> list[ColumnGroup]:
+    """Store the groups of one member as columns, and return the others."""
+    for group in groups:
+        if group.size == 1:
+            j = int(group.members[0])
+            state.J[:, j] = state.measured[:, j] = group.change / group.shifts[0]
+            state.age[j] = 0.0
+    return [group for group in groups if group.size > 1]
+
+
+def _split(
+    state: Linearised, groups: Sequence[ColumnGroup], whole: bool
+) -> Generator[Probes, Answers, list[ColumnGroup]]:
+    """Split groups in halves, or all the way to columns, in one round; the last part is what the others leave."""
+    parts = [group.parts(group.size if whole else 2) for group in groups]
+    asked = iter((yield from _measured(state, [part for of_group in parts for part in of_group[:-1]])))
+    found = []
+    for group, of_group in zip(groups, parts, strict=True):
+        first = [next(asked) for _ in of_group[:-1]]
+        left = group.change - np.sum([part.change for part in first], axis=0)
+        found += [*first, ColumnGroup(*of_group[-1], left)]
+    return _without_columns(state, found)
+
+
+def _fit(state: Linearised) -> tuple[float, Array, Array]:
+    """Return the sparse fit of the known columns: the predicted sum of losses, the point, and the outputs left."""
+    at, known = state.at, np.flatnonzero(state.age == 0)
+    y = np.zeros(at.x.size)
+    if not known.size:
+        return np.inf, y, np.nan_to_num(at.r)
+    choice = replace(
+        state.choice,
+        unit=np.arange(known.size),
+        k=min(state.choice.k, known.size),
+        forced=np.flatnonzero(np.isin(known, state.choice.forced)),
+        low=state.choice.low[known],
+        high=state.choice.high[known],
+    )
+    J, uniform = np.ascontiguousarray(state.J[:, known]), state.context.rng.uniform
+    fits = sparse_fits(state.loss, at.r, J, at.x[known], choice, np.zeros(known.size), uniform, 0)
+    y[known] = fits[0][1]
+    return fits[0][0], y, np.nan_to_num(at.r) + J @ (y - at.x)[known]
+
+
+def _try(state: Linearised, y: Array) -> Generator[Probes, Answers, bool]:
+    """Make a run at a fit, and steps while they converge as on the right support; return whether that succeeds."""
+    saved, run = state.saved(), (yield from state.runs([y]))[0]
+    if run.f < POOL.promise * state.at.f:
+        before = state.at.f
+        state.move(run)
+        while not state.done and state.at.f < POOL.promise * before:
+            before = POOL.converging * state.at.f
+            yield from descend(state, POOL.steps)
+        if state.done:
+            return True
+    state.restore(saved)
+    return False

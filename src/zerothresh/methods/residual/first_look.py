@@ -1,0 +1,115 @@
+"""The first runs: the length of coordinates, the noise of the outputs, and the columns at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.residual.column_groups import grouped_columns, groups_fit
+from zerothresh.methods.residual.jacobians.output_noise import Rung, best_rung, ends, like_noise, noise_below
+from zerothresh.methods.residual.linearised import Linearised
+from zerothresh.methods.residual.residual_settings import LOOK, TINY
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+Asked = Generator[Probes, Answers, None]
+
+
+def look(state: Linearised) -> Asked:
+    """Find the length of a typical coordinate, the noise of the outputs, and the difference step that both allow.
+
+    Two runs along a random direction show the first and the second difference. The second is small over a short step
+    if the outputs are smooth. If not, the step is lengthened until slopes stand out of the noise.
+    """
+    signs = np.where(2 * state.context.rng.uniform(state.at.x.size) < 1, -1.0, 1.0)
+    signs[state.fixed] = 0.0
+    state.looked = True
+    ladder = [(yield from _short_rung(state, signs))]
+    while not ends(ladder) and len(ladder) < LOOK.rungs:
+        ladder.append((yield from _rung(state, signs, ladder[-1].step * LOOK.lengthen)))
+    best, n, size = best_rung(ladder), state.at.r.size, state.size
+    if ladder[best].first > 0 and size > 0:
+        slope = ladder[best].first / ladder[best].step / np.sqrt(np.count_nonzero(signs))  # of a typical coordinate
+        state.length = state.length * min(size / slope, 1 / TINY)
+    if best == 0:
+        return
+    sigma = noise_below(ladder, best, n)
+    state.noise = 2 * n * sigma**2
+    state.step = float(np.clip(np.sqrt(LOOK.balance * sigma * np.sqrt(n) / size), LOOK.step, LOOK.longest))
+    level = n * sigma**2 if state.loss is None else float(np.sum(state.loss.value(np.full(n, sigma))))
+    state.goal = max(state.goal, level * (1 + LOOK.deviations * np.sqrt(2 / n)))
+    state.context.random = True
+    state.context.remark(f"The outputs are noisy: about {sigma * np.sqrt(n) / size:.1g} of those at the start.")
+
+
+def _rung(state: Linearised, signs: Array, step: float) -> Generator[Probes, Answers, Rung]:
+    """Look along a direction with one and two steps, which are given in lengths."""
+    shift = step * state.length * signs
+    near, far = yield from state.runs([state.moved(shift), state.moved(2 * shift)])
+    if not np.isfinite(near.f + far.f):
+        return Rung(step, 0.0, np.inf)
+    first = state.change(near)
+    return Rung(step, float(np.linalg.norm(first)), float(np.linalg.norm(state.change(far) - 2 * first)))
+
+
+def _short_rung(state: Linearised, signs: Array) -> Generator[Probes, Answers, Rung]:
+    """Return a rung whose step changes the outputs, but little; the unit of x is found on the way, if it is another."""
+    rung, longer = (yield from _rung(state, signs, state.step)), False
+    for _ in range(LOOK.rescalings):
+        change = rung.first / max(state.size, TINY)
+        if change < LOOK.least_change:
+            rung, longer = (yield from _rung(state, signs, rung.step * LOOK.rescaling)), True
+        elif rung.smooth or longer or change < LOOK.most_change:
+            break
+        else:
+            shorter = yield from _rung(state, signs, rung.step / LOOK.rescaling)
+            if shorter.first > rung.first / np.sqrt(LOOK.rescaling):  # it does not fall with the step: this is noise
+                break
+            rung = shorter
+    return rung
+
+
+def first_columns(state: Linearised) -> Asked:
+    """Look for noise, and measure all columns.
+
+    If the look would cost a good part of the columns, they are measured first, and it is only made if they are like
+    noise, or if their steps were too long.
+    """
+    free = np.flatnonzero(~state.fixed)
+    ahead = LOOK.share * free.size >= 2
+    if ahead:
+        yield from look(state)
+    if groups_fit(state, free):
+        yield from grouped_columns(state, free)
+        if state.done:
+            return
+    else:
+        yield from state.columns(free)
+    if not ahead and _suspect(state, free):
+        yield from look(state)
+        yield from state.columns(free)
+    yield from _lengthen_silent(state, free)
+    state.set_metric()
+
+
+def _suspect(state: Linearised, free: Indices) -> bool:
+    """Whether the columns may be noise, or come from steps that were too long."""
+    changes = state.J[:, free] * (state.step * state.length[free])
+    most = float(np.linalg.norm(changes, axis=0).max(initial=0.0))
+    return most > LOOK.most_change * state.size or like_noise(changes)
+
+
+def _lengthen_silent(state: Linearised, free: Indices) -> Asked:
+    """Measure columns that showed nothing with longer steps, unless a long step along all of them shows nothing."""
+    changes = np.linalg.norm(state.J[:, free], axis=0) * (state.step * state.length[free])
+    silent = free[changes < LOOK.silent * state.size]
+    if not silent.size or state.noise > 0:
+        return
+    shift = np.zeros(state.at.x.size)
+    shift[silent] = LOOK.rescaling * state.step * state.length[silent]
+    run = (yield from state.runs([state.moved(shift)]))[0]
+    if np.linalg.norm(state.change(run)) > LOOK.silent * state.size:
+        state.length[silent] *= LOOK.rescaling
+        yield from state.columns(silent)

@@ -1,0 +1,94 @@
+"""Sparse Gauss-Newton, where one run returns all outputs: F = mean loss(r_i(x)), with at most k non-zeros.
+
+Read this file from top to bottom, then `support_descent.py` and `support_exchange.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.methods.residual.first_look import first_columns, look
+from zerothresh.methods.residual.linearised import Linearised
+from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP
+from zerothresh.methods.residual.support_exchange import descend, exchange, first_fit, restart, start_anew
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+# Steps on a support: how many, whether the minimum is confirmed by new columns, and what another support must promise.
+IMPROVEMENTS = (
+    (STEP.burst, False, EXCHANGE.promise),
+    (STEP.to_minimum, False, EXCHANGE.promise),
+    (STEP.to_minimum, True, EXCHANGE.least_promise),
+)
+Certified = Generator[Probes, Answers, bool]
+
+
+def gauss_newton(state: Linearised) -> Certified:
+    """Search; return whether the outputs are matched up to their noise, so that nothing is left to gain."""
+    context = state.context
+    context.stage("columns")
+    yield from state.begin(context.theta)
+    yield from first_columns(state)
+    if state.choice.everything:
+        return (yield from fit_all(state))
+    context.stage("support")
+    if not state.at.x.any() or not (yield from exchange(state, EXCHANGE.least_promise)):
+        if not state.at.x.any() and not (yield from first_fit(state)):
+            return False
+    while not state.done:
+        if not (yield from improve(state)):
+            yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
+            return state.done
+    return True
+
+
+def fit_all(state: Linearised) -> Certified:
+    """Minimise over all coordinates, from the start and then from random points."""
+    state.context.stage("steps")
+    while True:
+        yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
+        if not state.done and not state.looked:
+            yield from look(state)
+            if state.noise > 0:
+                yield from state.columns(np.flatnonzero(~state.fixed))
+                state.set_metric()
+                continue
+        state.context.stage("restarts")
+        if state.done or not (yield from start_anew(state)):
+            return state.done
+
+
+def improve(state: Linearised) -> Certified:
+    """Go on from the present support; return False if nothing better was found.
+
+    Cheap moves come first: a few steps; another support that promises much; steps to the minimum; any better support;
+    a few restarts if columns are dear; then all old columns anew, exchanges, and restarts.
+    """
+    for most, confirm, promise in IMPROVEMENTS:
+        reason = yield from descend(state, most, confirm=confirm)
+        if state.done or (yield from exchange(state, promise if reason == "most" else EXCHANGE.least_promise)):
+            return True
+    if reason == "most":
+        return True
+    if (yield from restart_early(state)):
+        return True
+    if not state.looked:
+        yield from look(state)
+    old = np.union1d(state.old_columns(), state.support)
+    if state.support.size < old.size < state.context.left:
+        yield from state.columns(old)
+        state.set_metric()
+        if (yield from exchange(state, EXCHANGE.least_promise)):
+            return True
+    return (yield from restart(state, EXCHANGE.restarts))
+
+
+def restart_early(state: Linearised) -> Certified:
+    """Restart a few times before old columns are measured anew, once per run, if that would cost more."""
+    if state.at.x.size <= EXCHANGE.wide or state.restarted_early:
+        return False
+    improved = yield from restart(state, EXCHANGE.early_restarts)
+    state.restarted_early = not improved
+    return improved

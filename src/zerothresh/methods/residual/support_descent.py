@@ -1,0 +1,156 @@
+"""Trust-region Gauss-Newton steps on one support, with a Jacobian that learns from every step."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
+from zerothresh.methods.residual.linearised import Linearised, Run
+from zerothresh.methods.residual.residual_settings import STEP, TINY
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+
+class SupportDescent:
+    """Steps on the coordinates S, from the present point of a `Linearised`; they are taken over by `Linearised.take`.
+
+    Attributes
+    ----------
+    at: the present `Run`.
+    known: the filtered Jacobian on S; steps s are in its metric.
+    radius: float, of the trust region in the metric.
+    terms: what past steps have shown of the curvature of the outputs: pairs (a, c) as in `CurvedModel`.
+    """
+
+    def __init__(self, state: Linearised, S: Indices) -> None:
+        self.state, self.S, self.at = state, S, state.at
+        self.known = state.filter_on(S).rescaled(self._metric())
+        self.learnt = bool((state.age[S] > state.fresh_age[S]).any())  # whether columns have changed since measured
+        size = self._size()
+        self.radius = STEP.first_radius * size if size > 0 else np.inf
+        self.terms: list[tuple[Array, Array]] = []
+        self.errors = np.zeros(2)  # of predictions, without and with the terms
+
+    def iterate(self, most: int, least_gain: float, confirm: bool) -> Generator[Probes, Answers, str]:
+        """Make steps; return why they end: "goal", "minimum" or "most".
+
+        To ``confirm`` a minimum, columns that have only learnt from steps are measured.
+        """
+        state, refreshed = self.state, 0
+        for _ in range(most):
+            if self.at.f <= state.goal:
+                return "goal"
+            s, y, gain = self._proposal()
+            clear = gain > max(least_gain * self.at.f, state.spread(self.at.f))
+            if not clear or not np.linalg.norm(s) > STEP.least_step * self._size():
+                if not confirm or not self.learnt or state.noise > 0 or refreshed >= STEP.refreshes:
+                    return "minimum"
+                yield from self._measure_all()
+                refreshed += 1
+                continue
+            run = (yield from state.runs([y]))[0]
+            if np.isfinite(run.f):
+                yield from self._judge(run, s, gain)
+            else:
+                self.radius = STEP.shrink**2 * float(np.linalg.norm(s))
+        return "most"
+
+    def _metric(self) -> Array:
+        """Return one over the length of each coordinate, which is not below its value."""
+        return np.asarray(1 / np.maximum(np.abs(self.at.x[self.S]), self.state.length[self.S]))
+
+    def _size(self) -> float:
+        return float(np.linalg.norm(self.at.x[self.S] * self.known.D))
+
+    # The model.
+
+    def _bends(self) -> bool:
+        """Whether the curvature of past steps has predicted outputs clearly better than none."""
+        return bool(self.terms) and bool(self.errors[1] < STEP.curved * self.errors[0])
+
+    def _model(self, bends: bool) -> CurvedModel:
+        """Return the model of the outputs in the metric of the steps."""
+        terms = self.terms if bends else []
+        a = np.array([term[0] for term in terms]).reshape(-1, self.at.r.size)
+        c = np.array([term[1] / self.known.D for term in terms]).reshape(-1, self.S.size)
+        return CurvedModel(self.state.loss, self.at.r, self.known.scaled(), a, c)
+
+    def _proposal(self) -> tuple[Array, Array, float]:
+        """Return a step in the metric, the point it leads to, and the gain that the model predicts."""
+        S, x, D, choice = self.S, self.at.x, self.known.D, self.state.choice
+        model = self._model(self._bends())
+        s = model.minimiser(self.radius, (choice.low[S] - x[S]) * D, (choice.high[S] - x[S]) * D)
+        y = x.copy()
+        y[S] = np.clip(x[S] + s / D, choice.low[S], choice.high[S])
+        s = (y - x)[S] * D
+        return s, y, self.at.f - model.value(s)
+
+    # What a run tells.
+
+    def _judge(self, run: Run, s: Array, gain: float) -> Generator[Probes, Answers, None]:
+        """Learn from a run, move there if F is lower, and set the radius; measure J where it is to blame."""
+        before, length = self.at, float(np.linalg.norm(s))
+        ratio = (before.f - run.f) / gain
+        self.state.note(gain, before.f - run.f)
+        tolerated = self.state.spread(before.f) / 2 if ratio > -1 else 0.0
+        moved = run.f < before.f + tolerated
+        doubt, bend = self.known.doubt(s), length**4 / 4
+        if run.f < STEP.huge * before.f:
+            self._learn(run, s, moved, bend / max(bend + doubt, TINY))
+        if moved:
+            self.at, self.learnt = run, True
+            self.known = self.known.rescaled(self._metric())
+        self._resize(ratio, moved, length, gain, run.f - before.f)
+        if ratio < STEP.bad and doubt > STEP.blame * bend:
+            self.radius = max(self.radius, length)
+            yield from self._measure_doubtful()
+
+    def _learn(self, run: Run, s: Array, moved: bool, share: float) -> None:
+        """Learn J and its curvature from a step; ``share`` of a surprise is due to curvature."""
+        actual, curved, known = np.nan_to_num(run.r - self.at.r), self._model(bends=True), self.known
+        plain = actual - known.change(s)
+        bent = plain - np.nan_to_num(curved.outputs(s) - self.at.r - known.change(s))
+        scale = max(float(actual @ actual), TINY)
+        self.errors = STEP.forget * self.errors + np.array([plain @ plain, bent @ bent]) / scale
+        if self._bends() and moved:
+            self.known = replace(known, J=curved.slopes(s) * known.D)
+        self.known = self.known.learn(s, bent if self._bends() else plain, moved)
+        length = float(np.linalg.norm(s))
+        self.terms = [*self.terms, (share * bent / length**2, s / length * known.D)][-self.S.size :]
+
+    def _resize(self, ratio: float, moved: bool, length: float, gain: float, rise: float) -> None:
+        """Set the radius by how good the prediction was."""
+        if ratio < STEP.poor:
+            by = STEP.shrink
+            if not moved:  # the minimum of the parabola through both values with the predicted slope
+                by = float(np.clip(gain / max(gain + rise, TINY) / 2, STEP.least_shrink, STEP.shrink))
+            self.radius = by * min(length, self.radius)
+        elif ratio > STEP.good:
+            self.radius = max(self.radius, STEP.grow * length)
+        else:
+            self.radius = max(min(self.radius, STEP.grow * length), length)
+
+    # Refreshing J.
+
+    def _measure_all(self) -> Generator[Probes, Answers, None]:
+        """Measure all columns of the support at the present point."""
+        state = self.state
+        state.take(self.at, self.S, self.known)
+        yield from state.columns(self.S)
+        self.known, self.learnt = state.filter_on(self.S).rescaled(self.known.D), False
+
+    def _measure_doubtful(self) -> Generator[Probes, Answers, None]:
+        """Measure J along the direction that is known least."""
+        state, D = self.state, self.known.D
+        u = np.zeros(self.at.x.size)
+        u[self.S] = np.linalg.eigh(self.known.P)[1][:, -1] / D
+        u *= state.step / max(float(np.max(np.abs(u[self.S]) * D)), TINY)
+        y = state.inside(self.at.x, u)
+        run = (yield from state.runs([y]))[0]
+        s = (y - self.at.x)[self.S] * D
+        if np.isfinite(run.f) and s.any():
+            self.known = self.known.measured(s, np.nan_to_num(run.r - self.at.r) - self.known.change(s))

@@ -1,0 +1,79 @@
+"""`auto` where one call returns many outputs: Gauss-Newton leads, and others compete where it predicts badly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zerothresh as zt
+
+D, ROWS = 40, 60
+DATA = np.random.default_rng(8)
+DESIGN, TRUTH = DATA.standard_normal((ROWS, D)), np.zeros(D)
+TRUTH[[4, 19, 33]] = [1.5, -2.0, 1.0]
+NAMES = {"diagnosis", "local descent", "active subset", "long steps", "corner swaps", "grouped slopes"}
+
+
+def smooth(x):
+    return np.tanh(0.3 * DESIGN @ x) - np.tanh(0.3 * DESIGN @ TRUTH)
+
+
+def jumping(x):
+    """Outputs that are -1 or 1: differences over short steps are 0, and over long ones they predict badly."""
+    return np.sign(DESIGN @ x - 0.3) - np.sign(DESIGN @ TRUTH - 0.3)
+
+
+def solved(fun, budget, **given):
+    return zt.minimize(fun, D, 3, outputs=given.pop("outputs", "residuals"), budget=budget, seed=0, **given)
+
+
+def test_gauss_newton_leads_from_the_first_call_and_ends_with_a_certificate():
+    found = solved(smooth, 400)
+    assert found.support.tolist() == [4, 19, 33]
+    assert found.status is zt.Status.CONVERGED
+    assert {name for _, name in found.stages} == {"gauss-newton"}
+    assert found.nfev <= 1.05 * D + 20
+    assert found.remarks[-1][1] == "gauss-newton: The residuals are zero up to rounding or their noise."
+    assert found.fit.standard_errors.max() < 1e-6
+
+
+def test_others_compete_where_the_linear_model_predicts_nothing():
+    found = solved(jumping, 1500)
+    assert found.fun < 0.5 * np.mean(jumping(np.zeros(D)) ** 2)
+    names = [name for _, name in found.stages]
+    assert names[0] == "gauss-newton"
+    assert NAMES & set(names[1:])
+    sentences = [text for _, text in found.remarks]
+    assert "Other strategies compete for the rest of the budget." in sentences
+    assert any(text.startswith("gauss-newton: The linear model of the outputs predicts badly") for text in sentences)
+    assert found.nfev <= 1500
+
+
+def test_the_point_returned_is_the_best_one_of_all_strategies():
+    found = solved(jumping, 600)
+    assert found.fun == np.mean(jumping(found.x) ** 2)
+    assert np.array_equal(found.residuals, jumping(found.x))
+
+
+def test_components_are_not_linearised():
+    found = solved(lambda x: smooth(x) ** 2, 600, outputs="components")
+    assert "gauss-newton" not in {name for _, name in found.stages}
+    assert found.support.tolist() == [4, 19, 33]
+
+
+def test_patience_ends_a_calibration_of_noisy_data():
+    noisy = np.tanh(0.3 * DESIGN @ TRUTH) + 0.01 * np.random.default_rng(1).standard_normal(ROWS)
+    found = solved(lambda x: np.tanh(0.3 * DESIGN @ x) - noisy, 3000, patience=100)
+    assert found.support.tolist() == [4, 19, 33]
+    assert found.nfev <= 400
+    low, high = found.fit.intervals(0.999).T
+    assert ((low < TRUTH[found.support]) & (TRUTH[found.support] < high)).all()
+
+
+@pytest.mark.parametrize("given", [{"bounds": (-1.0, 2.0)}, {"include": [7]}, {"exclude": [19]}])
+def test_constraints_hold_at_the_result(given):
+    found = solved(smooth, 300, **given)
+    assert np.count_nonzero(found.x) <= 3
+    assert found.x.min() >= -1.0 or "bounds" not in given
+    assert 7 in found.support or "include" not in given
+    assert 19 not in found.support or "exclude" not in given
