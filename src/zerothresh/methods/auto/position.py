@@ -179,9 +179,8 @@ class Position:
 
     def _remembered(self, C: Indices) -> Array:
         """Return the gradients at the start that another search has measured, of the first components in the order."""
-        at_start = self.theta is self.context.theta0 and self.oracle.reads_remembered and not self.g.size
-        at_start = at_start and self.recalling
-        known = self.context.remembered_gradients() if at_start else {}
+        at_start = self.theta is self.context.theta0 and not self.g.size and self.recalling
+        known = self.context.remembered_gradients() if at_start and self.oracle.reads_remembered else {}
         rows = list[Array]()
         for i in self.oracle.components.tolist():
             if i not in known or known[i].shape != C.shape:
@@ -212,8 +211,7 @@ class Position:
             g = self._start_model(g)
         if self.g.size:
             self.model.learn(self.theta - self.g_theta, g - self.g, self.C, self.slope_noise)
-        self.g, self.g_theta = g, self.theta
-        self.hint = g, self.theta
+        self.g, self.g_theta, self.hint = g, self.theta, (g, self.theta)
         return g
 
     def _start_model(self, g: Array) -> Array:
@@ -221,8 +219,7 @@ class Position:
         if self.C.size > DESCENT.most_modelled:
             forced = np.isin(self.C, self.context.constraint.include)
             forced |= (self.theta[self.C] != 0) | (self.context.theta0[self.C] != 0)
-            steep = np.argsort(-np.where(forced, np.inf, np.abs(g)), kind="stable")[: DESCENT.most_modelled]
-            keep = np.sort(steep)
+            keep = np.sort(np.argsort(-np.where(forced, np.inf, np.abs(g)), kind="stable")[: DESCENT.most_modelled])
             self.context.remark(f"Of {self.C.size} coordinates, the {keep.size} with the steepest slopes are searched.")
             self.C, self.component_gradients, g = self.C[keep], self.component_gradients[:, keep], g[keep]
         self.model = self.model.onto(self.C)
