@@ -59,6 +59,17 @@ class Case:
     eager: bool  # a snapshot after every round
     jumps: bool  # a clock that jumps
     seed: int
+    outputs: bool = False  # one call returns all components
+
+    @property
+    def final_calls(self) -> int:
+        """Calls that give F at the result."""
+        return 1 if self.outputs else PROBLEM.n
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """What tells the form of the objective."""
+        return {"outputs": "components"} if self.outputs else {"n": None if self.vectorised else PROBLEM.n}
 
     @property
     def under_way(self) -> int:
@@ -221,6 +232,20 @@ class OneByOne(Objective):
         return float(self.many(x[None], np.array([i]))[0])
 
 
+class Everything(Objective):
+    """The same problem, all of whose components one call returns; many points at once if it is vectorised."""
+
+    def __init__(self, case: Case, ledger: Path | None, script: Script | None = None) -> None:
+        super().__init__(case, ledger, script)
+        self.many, self.values = self.values, None  # not a problem object
+
+    def __call__(self, x: Any) -> Any:
+        points = np.atleast_2d(x)
+        self.many(points, np.zeros(len(points), np.int64))  # which records the points, and takes its time
+        table = [PROBLEM.values(np.repeat(point[None], self.n, axis=0), np.arange(self.n)) for point in points]
+        return np.array(table) if x.ndim == 2 else table[0]
+
+
 def arguments(case: Case, folder: Path | None, budget: int) -> dict[str, Any]:
     """What `zt.Optimizer` is called with."""
     return {
@@ -241,11 +266,13 @@ def run(case: Case, folder: Path | None, ledger: Path | None, budget: int, scrip
             zt.runs.Run.due = lambda self: True  # type: ignore[method-assign]
         if case.jumps and folder is not None:
             _let_clocks_jump(case.seed)
+        objective = Everything if case.outputs else Objective if case.vectorised else OneByOne
         return zt.minimize(
-            (Objective if case.vectorised else OneByOne)(case, ledger, script),
+            objective(case, ledger, script),
             PROBLEM.d,
             2,
-            n=None if case.vectorised else PROBLEM.n,
+            vectorized=case.vectorised and case.outputs,
+            **case.form,
             workers=case.workers,
             chunk=CHUNK if case.vectorised else None,
             callback=None if script is None else script.stepped,

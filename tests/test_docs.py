@@ -41,6 +41,9 @@ assert patient.success and patient.nfev < 2000 and patient.support.tolist() == [
 assert np.array_equal(by_instance.x, by_name.x) and by_instance.support.tolist() == [4, 11, 26]
 assert advice.probe.queries <= 400 and advised.support.tolist() == [4, 11, 26]
 assert progress.nit == 3 and progress.nfev == 33
+assert fitted.support.tolist() == masked.support.tolist() == [4, 11, 26] and fitted.residuals.shape == (200,)
+assert robust.support.tolist() == weighted.support.tolist() == [4, 11, 26]
+assert np.isnan(masked.residuals).sum() == 20 and fitted.nfev <= 400
 assert stopped.status is zt.Status.FAILED and stopped.nfev < 2000 and stopped.support.size <= 3
 assert stopped.fun < loss(np.zeros(30))
 """,
@@ -121,11 +124,12 @@ def test_the_commands_on_the_page_run_one_after_the_other(page, tmp_path):
         assert np.flatnonzero(np.load(tmp_path / "best.npy")).tolist() == [7, 21, 38, 52]
 
 
-def test_the_line_of_a_journal_on_the_page_is_one(tmp_path):
-    (line,) = re.findall(r"^[0-9a-f]{8} \{.*\}$", (ROOT / "docs" / "runs.md").read_text(), flags=re.MULTILINE)
-    (tmp_path / "journal").write_text(f"{line}\n")
-    (found,), _, torn = read_journal(tmp_path / "journal")
+def test_the_lines_of_a_journal_on_the_page_are_some(tmp_path):
+    lines = re.findall(r"^[0-9a-f]{8} \{.*\}$", (ROOT / "docs" / "runs.md").read_text(), flags=re.MULTILINE)
+    (tmp_path / "journal").write_text("".join(f"{line}\n" for line in lines))
+    (found, table), _, torn = read_journal(tmp_path / "journal")
     assert (found.round, found.final, found.start, found.values.tolist(), torn) == (12, False, 7, [0.3125], False)
+    assert (table.round, table.final, table.start, table.values.tolist()) == (0, False, 0, [[0.3125, 0.25, -0.5, 1.0]])
 
 
 def test_the_files_of_a_run_folder_are_all_on_the_page(tmp_path):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from zoo import instance
 
 import zerothresh as zt
-from zerothresh.methods.registry import available
 
 D, M, K = 12, 30, 3
 A = np.random.default_rng(1).normal(size=(M, D))
@@ -19,8 +20,8 @@ DATA = A @ BEST
 
 
 def residuals(x):
-    """A linear model minus its data."""
-    return A @ x - DATA
+    """A linear model minus its data; without BLAS, whose last bits depend on where x lies in memory."""
+    return (A * x).sum(axis=1) - DATA
 
 
 def many(X):
@@ -55,7 +56,7 @@ def same(one, other):
         and (one.fun == other.fun or (np.isnan(one.fun) and np.isnan(other.fun)))
         and (one.nfev, one.nht, one.nit) == (other.nfev, other.nht, other.nit)
         and one.trace == other.trace
-        and one.message == other.message
+        and one.status is other.status
     )
 
 
@@ -133,21 +134,77 @@ def test_a_monitor_needs_no_call_for_F_at_the_result():
     assert found.fun == pytest.approx(F(found.x), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(available()))
+@pytest.mark.parametrize("name", sorted(zt.methods.available()))
 def test_every_method_works_with_outputs_and_counts_calls(name):
     fun = Counted()
-    options = {"eta": 0.005} if "eta" in getattr(available()[name], "__dataclass_fields__", {}) else {}
-    found = solve(fun, method=name, options=options, budget=120)
+    found = solve(fun, method=instance(name, eta=0.005), budget=120)
     assert found.success or found.status.success, found.message
     assert found.nfev == len(fun.points) <= 120
-    assert found.fun <= F(np.zeros(D))
+    assert found.fun <= F(np.zeros(D)) * (1 + 1e-12)
     assert found.fun == pytest.approx(F(found.x), rel=1e-9, abs=1e-12)
-    assert found.trace.nfev[-1] <= found.nfev if len(found.trace) else True
+    assert found.residuals is None or np.allclose(found.residuals, residuals(found.x), rtol=0, atol=1e-12)
 
 
 def test_F_is_known_at_each_iterate_of_a_method_that_sees_single_components():
     found = solve(method=zt.SZOHT(eta=0.005), budget=200)
     assert found.fun < F(np.zeros(D))
+
+
+# The same arithmetic as with one value per call.
+
+STEPWISE = [name for name in sorted(zt.methods.available()) if not hasattr(zt.methods.available()[name], "search")]
+ESTIMATORS = {
+    "default": zt.Estimator(q=4),
+    "the paper's": zt.Estimator.paper(q=2),
+    "central": zt.Estimator(q=3, difference="central"),
+    "central, own directions": zt.Estimator(q=2, difference="central", common=False),
+    "not shared": zt.Estimator(q=3, shared=False),
+}
+
+
+def after_steps(fun, method, estimator, **form):
+    """The iterate after five steps, with a budget that does not matter."""
+
+    def stop(progress):
+        if progress.nit == 5:
+            raise StopIteration
+
+    options = {"budget": 10**6, "method": method, "estimator": estimator, "seed": 3, "callback": stop}
+    return zt.minimize(fun, D, K, **form, **options).x_last
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
+@pytest.mark.parametrize("name", STEPWISE)
+def test_the_iterates_are_those_of_a_function_of_single_components(name, estimator):
+    """Sharing calls changes what is paid, and no bit of what a method sees."""
+    method = instance(name, eta=0.005)
+    shared = after_steps(residuals, method, estimator, outputs="residuals")
+    single = after_steps(lambda x, i: (residuals(x) ** 2)[i], method, estimator, n=M)
+    assert np.array_equal(shared, single)
+
+
+@pytest.mark.parametrize("name", ["auto", "htp", "niht", "outside"])
+def test_a_method_that_sees_F_makes_the_run_that_it_makes_on_F(name):
+    def mean_loss(x):
+        return math.fsum(residuals(x) ** 2) / M
+
+    method = instance(name)
+    on_F = zt.minimize(mean_loss, D, K, budget=200, method=method, seed=3)
+    assert same(solve(method=method), on_F)
+
+
+# What comes back.
+
+
+@pytest.mark.parametrize("method", ["auto", "htp", zt.FGZOHT(eta=0.02), zt.SZOHT(eta=0.005)], ids=str)
+def test_the_result_has_the_outputs_at_its_point(method):
+    found = solve(method=method)
+    assert np.array_equal(found.residuals, residuals(found.x))
+    assert found.fun == pytest.approx(np.mean(found.residuals**2), rel=1e-12)
+
+
+def test_a_function_with_one_value_per_call_has_no_residuals():
+    assert zt.minimize(F, D, K, budget=60, method=zt.FGZOHT(eta=0.02)).residuals is None
 
 
 # The forms.
@@ -214,6 +271,13 @@ def test_an_object_with_value_is_a_loss():
     assert solve(loss=Half(), budget=100, method=zt.FGZOHT(eta=0.02)).fun == pytest.approx(
         solve(loss=lambda r: 0.5 * r * r, budget=100, method=zt.FGZOHT(eta=0.02)).fun
     )
+
+
+def test_a_loss_may_weigh_single_outputs():
+    weights = np.linspace(0.5, 1.5, M)
+    for method in ("auto", zt.FGZOHT(eta=0.02)):
+        found = solve(loss=lambda r: weights * r * r, method=method)
+        assert found.fun == pytest.approx(np.mean(weights * residuals(found.x) ** 2), rel=1e-9, abs=1e-15)
 
 
 def test_poisson_counts_are_fitted_by_log_rates():
@@ -401,9 +465,10 @@ class Halving(zt.Program):
             points = [context.H(theta + t * step) for t in (1.0, 0.5)]
             R = yield from context.outputs(points)
             assert R.shape == (2, M)
-            values = context.loss.value(R).mean(axis=1)
+            values = context.mean_losses(R)
+            assert np.allclose(values * context.unit, context.loss.value(R).mean(axis=1))
             best = int(values.argmin())
-            context.move(points[best], float(values[best]) / context.unit)
+            context.move(points[best], float(values[best]))
             theta, step = points[best], 0.5 * step
 
 
@@ -424,3 +489,15 @@ def test_outputs_cannot_be_asked_for_where_a_call_returns_one_value():
 
     with pytest.raises(RuntimeError, match="no outputs to ask for"):
         zt.minimize(lambda x: 1.0, D, K, budget=10, method=Asking())
+
+
+def test_F_at_a_result_that_is_the_start_is_not_paid_for_again():
+    @dataclass(frozen=True)
+    class Idle(zt.Program):
+        def search(self, context):
+            yield from context.slopes(context.theta0, np.arange(2), 1e-3, context.everything, np.zeros(context.n))
+
+    fun = Counted()
+    found = solve(fun, method=Idle(), budget=10)
+    assert found.nfev == len(fun.points) == 3  # the start and two steps
+    assert found.fun == pytest.approx(F(np.zeros(D)))

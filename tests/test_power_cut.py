@@ -48,7 +48,8 @@ LAG = 5  # values between two syncs in the mode "batch", when they are counted r
 class Case:
     """A run: its method, how its values come, and how often a snapshot is written.
 
-    ``values`` is "one" (a call of `minimize` at a time), "many" (a vectorised function), "told" (ask and tell, batches
+    ``values`` is "one" (a call of `minimize` at a time), "many" (a vectorised function), "everything" (each call returns
+    all components), "told" (ask and tell, batches
     at once), "forwards" or "backwards" (ask and tell, one at a time, from the first to the last or the other way round).
     A snapshot is considered after every round, and written every so many times.
     """
@@ -67,6 +68,8 @@ CASES = {
     "ask and tell": Case(zt.SARAHSZHT(0.02, m=3), "told", budget=200),
     "ask and tell, backwards": Case(zt.SZOHT(0.02, batch=2), "backwards", snapshots=2),
     "a program": Case(zt.methods.Auto(), snapshots=3),
+    "everything at once": Case(zt.SAGASZHT(0.02), "everything", snapshots=2, budget=70),
+    "a program, everything at once": Case(zt.methods.HTP(), "everything", snapshots=3, budget=40),
 }
 MODES = ("value", "batch", "never")
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -115,7 +118,7 @@ def session(
         arguments.update(run=folder, fsync=fsync)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        end = (minimized if case.values in ("one", "many") else asked)(case, arguments, told)
+        end = (minimized if case.values in ("one", "many", "everything") else asked)(case, arguments, told)
     assert all("trace" in str(warning.message) for warning in heard), heard[0].message
     return replace(end, lost=bool(heard))
 
@@ -149,9 +152,18 @@ def minimized(case: Case, arguments: dict[str, Any], told: Callable[[int], None]
         made += len(points)
         return PROBLEM.values(points, components)
 
+    def everything(x: Any) -> Any:
+        nonlocal made
+        told(made)
+        made += 1
+        return PROBLEM.values(np.repeat(x[None], 4, axis=0), np.arange(4))
+
     if case.values == "many":
         arguments.update(vectorized=True, chunk=70)
-    result = zt.minimize(one if case.values == "one" else many, 5, case.k, **arguments)
+    if case.values == "everything":
+        arguments.update(outputs="components")
+    function = {"one": one, "many": many, "everything": everything}[case.values]
+    result = zt.minimize(function, 5, case.k, **arguments)
     return ended(result, result.nfev - made)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from zerothresh.basics import capacity, check
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Constraint
+from zerothresh.losses import Itself
 from zerothresh.methods.registry import YOUR_OWN, family_of, make, name_of
 from zerothresh.objective.forms import components_of
 from zerothresh.rounds.advance import TRIAL_ROUNDS, advance, start
@@ -140,7 +141,7 @@ def make_task(
     )
     if outputs is None and (task.reserve or chooses_steps(made)):
         _need_components(n)
-    first = first_step(task if outputs is None else task.with_outputs(n), prices)
+    first = first_step(task if outputs is None else _trial(task, n), prices)
     if prices is not None and max_cost is not None:
         price = first.price + (float(prices.sum()) if task.reserve else 0.0)
         if price > max_cost:
@@ -184,6 +185,12 @@ def _need_components(n: int) -> None:
         f"a round of all n = {n} components",
         "take fewer components, or monitor=F and a method that asks for a few components per step, such as szoht",
     )
+
+
+def _trial(task: Task, m: int) -> Task:
+    """Return a task with m outputs for a trial with zeros; a user's loss may be one of another number of outputs."""
+    assert task.outputs is not None
+    return replace(task, outputs=replace(task.outputs, loss=Itself())).with_outputs(m)
 
 
 class FirstStep(NamedTuple):

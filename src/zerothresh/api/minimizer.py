@@ -130,7 +130,7 @@ def minimize(
     >>> found.support
     array([2, 5])
     """
-    objective, start = _objective(fun, x0, n, vectorized, outputs, loss, on_nan)
+    objective, start = objective_of(fun, x0, n, vectorized, outputs, loss, on_nan)
     check.function("callback", callback, "callback(progress)")
     faults = Faults(retries, backoff, max_time, on_nan)
     evaluator = evaluator_for(objective, workers, chunk, timeout)
@@ -207,7 +207,7 @@ def iterate(
     <step 3: F = ?, 33 of 300 calls, 2 non-zeros>
     """
     many = (arguments.get("outputs"), arguments.get("loss"), arguments.get("on_nan", "stop"))
-    objective, start = _objective(fun, x0, n, vectorized, *many)
+    objective, start = objective_of(fun, x0, n, vectorized, *many)
     faults = Faults(retries, backoff, max_time, arguments.get("on_nan", "stop"))
     evaluator = evaluator_for(objective, workers, chunk, timeout)
     if arguments.get("run") is not None:
@@ -241,8 +241,8 @@ def iterate(
             raise RuntimeError(result.message) from (None if result.failure is None else result.failure.error)
 
 
-def _objective(
-    fun: Any, x0: Any, n: int | None, vectorized: bool, outputs: Any, loss: Any, on_nan: str
+def objective_of(
+    fun: Any, x0: Any, n: int | None, vectorized: bool, outputs: Any = None, loss: Any = None, on_nan: str = "stop"
 ) -> tuple[Objective, Any]:
     """Wrap the user's function, and return it with the start or the dimension."""
     d = dimension_of(x0)

@@ -14,7 +14,7 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.objective.forms import TOLD, BadValue, vector
-from zerothresh.objective.vector_forms import policy_for
+from zerothresh.objective.vector_forms import labels_of, policy_for
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.search import Remark
 from zerothresh.rounds.task import Task
@@ -78,23 +78,22 @@ class Optimizer:
         d = dimension_of(x0)
         if d is None:
             raise ValueError("x0 must be the start, or the dimension d as a whole number, not None")
-        components: int | None = 1 if n is None else check.count("n", n, what=" (the number of components)")
+        components = 1 if n is None else check.count("n", n, what=" (the number of components)")
         check.one_of("on_nan", on_nan, ON_NAN)
         self._policy = policy_for(outputs, loss, n, on_nan)
         many: VectorOutputs | None = None
         if self._policy is not None and outputs is not None:
             many = VectorOutputs(outputs, self._policy.loss, False, on_nan == "mask")
-            components = self._policy.m
         check.one_of("fsync", fsync, FSYNC_MODES)
         check.function("monitor", monitor, "monitor(x)")
         if fingerprint is not None and not isinstance(fingerprint, str):
             raise ValueError(f"fingerprint must be a string, or None, not {check.shown(fingerprint)}")
-        prices, limit = costs_of(components if many is None and components is not None else 1, cost, max_cost)
+        prices, limit = costs_of(components if many is None else 1, cost, max_cost)
         task = make_task(
             x0,
             k,
             d=d,
-            n=components,
+            n=components if self._policy is None else self._policy.m,
             budget=budget,
             method=method,
             options=options,
@@ -205,6 +204,7 @@ class Optimizer:
                 outputs = self.task.outputs
                 self._policy.m = outputs.m if outputs is not None and outputs.m is not None else self._policy.m
                 numbers = self._policy.check(values, len(batch), TOLD)
+                self._policy.learn(numbers.shape[1], labels_of(values))
         except BadValue as error:
             raise ValueError(f"{error} (nothing was changed: the batch can be told again)") from None
         with self._undivided():
@@ -239,6 +239,7 @@ class Optimizer:
             x=x.copy(),
             fun=fun,
             support=np.flatnonzero(x),
+            residuals=None if standing.best_outputs is None else standing.best_outputs.copy(),
             nfev=self.nfev,
             nht=standing.nht,
             nit=standing.nit,

@@ -21,7 +21,9 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     x            the best point whose F is known (otherwise x_last), shape (d,)
     fun          F(x), or NaN if it is not known
     support      the coordinates of x that are not zero
-    nfev         the number of calls of f_i: the paper's #IZO
+    residuals    the outputs of the call at x, if calls return many (``outputs=...``) and the ones
+                 there are known; None otherwise
+    nfev         the number of calls of f_i: the paper's #IZO; with ``outputs``, of the function
     nht          the number of hard thresholdings: the paper's #NHT
     nit          the number of steps
     x_last       what the method itself returns: the last iterate; with output="random" (VR-SZHT,

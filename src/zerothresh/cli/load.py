@@ -86,7 +86,7 @@ def start(x0: Path | None, dim: int | None, fun: Any) -> Any:
     from zerothresh.objective.forms import Problem
 
     if x0 is None:
-        if dim is None and not isinstance(fun, Problem):
+        if dim is None and not isinstance(fun, Problem) and not hasattr(fun, "d"):
             raise BadInput("--dim is needed, the length d of the vectors that the function takes; or --x0 start.npy")
         return dim
     theta = read_array(x0, "--x0")
@@ -189,3 +189,22 @@ def _parsed(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
+
+
+def loss(text: str | None) -> Any:
+    """Return the loss that the option ``--loss`` describes: a name, or a name with its parameter, as in huber:0.5."""
+    from zerothresh.basics import check
+    from zerothresh.losses import NAMES, Cauchy, Huber, Quantile
+
+    if text is None or ":" not in text:
+        return text
+    name, _, number = text.partition(":")
+    of_number = {"huber": Huber, "cauchy": Cauchy, "quantile": Quantile}
+    if check.one_of("--loss", name, NAMES) not in of_number:
+        raise BadInput(f"--loss {name} takes no parameter")
+    try:
+        parameter = float(number)
+    except ValueError:
+        raise BadInput(f"--loss must be a name, or a name and a number as in huber:0.5, not {text!r}") from None
+    made: Any = of_number[name](parameter)
+    return made

@@ -60,6 +60,25 @@ Vectorized = Annotated[
     ),
 ]
 
+Outputs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="One call returns a vector of outputs, and counts once: residuals, of which F is the mean loss, or "
+        "components, the f_i themselves. --components, their number, is not needed.",
+        rich_help_panel=_PROBLEM,
+    ),
+]
+Loss = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME[:NUMBER]",
+        help="The loss of a residual: squared (default), huber, cauchy or quantile; with its parameter, as in "
+        "huber:0.5 (the size of ordinary residuals) or quantile:0.9.",
+        rich_help_panel=_PROBLEM,
+    ),
+]
+
 Method = Annotated[
     str,
     typer.Option(
@@ -140,8 +159,8 @@ Timeout = Annotated[float | None, typer.Option(help="Seconds after which a call 
 OnNan = Annotated[
     str,
     typer.Option(
-        help="What to do with NaN or an infinity: stop the run (stop), repeat the call (retry), or use the worst value "
-        "seen so far (worst).",
+        help="What to do with NaN or an infinity: stop the run (stop), repeat the call (retry), use the worst value "
+        "seen so far (worst), or, with --outputs, leave outputs that are NaN out of the mean (mask).",
         rich_help_panel=_FAULTS,
     ),
 ]

@@ -48,6 +48,8 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         "run": None if run is None else str(run),
         "failure": _failure(result),
     }
+    if result.residuals is not None:
+        content["residuals"] = [_number(value) for value in result.residuals.tolist()]
     # One line per key, so that people can read it and a support of thousands does not fill a page.
     lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"

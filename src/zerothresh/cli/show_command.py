@@ -42,15 +42,16 @@ def describe(found: Inspection) -> dict[str, str]:
     """Return the rows of the table by their names."""
     identity = found.identity
     share = f", {100 * found.calls / found.budget:.0f} %" if found.budget > 0 else ""
+    names = ("d", "n", "seed") if identity.get("outputs") is None else ("d", "seed")
     rows = {
         "state": _state(found),
         "method": _assigned(identity.get("options"), str(identity.get("method"))),
         "estimate": _assigned(identity.get("estimator"), ""),
-        "problem": ", ".join(
-            [str(identity.get("problem")), *(f"{name} = {identity.get(name)}" for name in ("d", "n", "seed"))]
-        ),
+        "problem": ", ".join([str(identity.get("problem")), *(f"{name} = {identity.get(name)}" for name in names)]),
         "#IZO": f"{found.calls:,} of {found.budget:,}{share}",
     }
+    if identity.get("outputs") is not None:
+        rows["outputs"] = f"{identity.get('outputs')}, all of them by each call; loss {identity.get('loss')}"
     if identity.get("method") == "auto":
         del rows["estimate"]  # auto chooses for itself how it estimates gradients
     if found.since_snapshot:

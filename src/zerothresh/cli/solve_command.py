@@ -36,6 +36,8 @@ def solve(
     x0: options.Start = None,
     bounds: options.Bounds = None,
     vectorized: options.Vectorized = False,
+    outputs: options.Outputs = None,
+    loss: options.Loss = None,
     settings: options.Settings = None,
     q: options.Q = None,
     mu: options.Mu = None,
@@ -64,7 +66,8 @@ def solve(
     with speaking():
         from zerothresh.api.minimizer import minimize
         from zerothresh.basics import check
-        from zerothresh.cli import load, outcome, outputs
+        from zerothresh.cli import load, outcome
+        from zerothresh.cli import outputs as written_files
         from zerothresh.rounds.estimator import Estimator
         from zerothresh.runs import FSYNC_MODES
 
@@ -73,12 +76,13 @@ def solve(
             if out is not None and out == trace:
                 raise BadInput(f"--out and --trace both name {out}: name two different files")
             for path in filter(None, (out, trace)):
-                outputs.check(path, run, force=force)
+                written_files.check(path, run, force=force)
             chosen = load.method(method, settings or [])
             given: dict[str, Any] = {"q": q, "mu": mu, "s2": s2, "difference": difference, "directions": directions}
             given |= {"shared": False if independent else None, "common": False if per_component else None}
             wanted = {name: value for name, value in given.items() if value is not None}
             estimator = Estimator(**wanted) if wanted else None
+            chosen_loss = load.loss(loss)
             fun = load.objective(objective)
             start = load.start(x0, dim, fun)
             if run is not None and not quiet:
@@ -97,6 +101,8 @@ def solve(
                 estimator=estimator,
                 seed=seed,
                 vectorized=vectorized,
+                outputs=outputs,
+                loss=chosen_loss,
                 bounds=bounds,
                 workers=workers,
                 run=run,

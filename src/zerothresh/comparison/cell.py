@@ -19,16 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.api.arguments import dimension_of
-from zerothresh.api.minimizer import minimize
+from zerothresh.api.minimizer import minimize, objective_of
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Result
 from zerothresh.basics import files
-from zerothresh.objective.forms import Problem, wrap
+from zerothresh.losses import loss_of
+from zerothresh.objective.forms import Problem
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import Method, chooses_steps
 from zerothresh.runs import fingerprint
 from zerothresh.runs.failures import Failures
-from zerothresh.runs.identity import plain
+from zerothresh.runs.identity import loss_name, plain
 from zerothresh.runs.paths import read_plain
 from zerothresh.session.status import Status
 
@@ -50,7 +51,7 @@ class Subject:
 
     Attributes
     ----------
-    fun, x0, n, vectorized, bounds: as `minimize` takes them.
+    fun, x0, n, vectorized, bounds, outputs, loss: as `minimize` takes them.
     F: returns the exact value at a point; its calls are not counted. None if it is not known.
     mark: the fingerprint, taken once, so that a problem that counts its own calls stays the same problem.
     """
@@ -62,12 +63,35 @@ class Subject:
     F: Callable[[Array], float] | None = None
     mark: str = ""
     bounds: tuple[float, float] | None = None
+    outputs: str | None = None
+    loss: Any = None
 
     @staticmethod
-    def of(problem: Any, x0: Any = None, n: int | None = None, vectorized: bool = False) -> Subject:
+    def of(problem: Any, x0: Any = None, n: int | None = None, vectorized: bool = False, **form: Any) -> Subject:
         """Return the subject of a problem object or a function, with its own F if it has one."""
         own = getattr(problem, "F", None)
-        return Subject(problem, x0, n, vectorized, own if callable(own) else None, fingerprint(problem))
+        return Subject(problem, x0, n, vectorized, own if callable(own) else None, fingerprint(problem), **form)
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """What tells how outputs are made into F, as JSON; nothing if a call returns one value."""
+        if self.outputs is None:
+            return {}
+        return {"outputs": self.outputs, "loss": loss_name(loss_of(self.loss))}
+
+    def checked(self) -> dict[str, Any]:
+        """Return the arguments of `Optimizer` that describe it; ValueError if it cannot be minimised."""
+        objective, start = objective_of(self.fun, self.x0, self.n, self.vectorized, self.outputs, self.loss)
+        many = self.outputs is not None
+        n = self.n if many else objective.n
+        return {
+            "x0": start,
+            "n": n,
+            "outputs": self.outputs,
+            "loss": self.loss,
+            "monitor": self.F,
+            "bounds": self.bounds,
+        }
 
     @property
     def name(self) -> str:
@@ -86,6 +110,8 @@ class Subject:
         fun = self.fun
         if isinstance(fun, Problem) and callable(fun.values):
             return SimpleNamespace(d=fun.d, n=fun.n, values=fun.values, fingerprint=self.name)
+        if self.outputs is not None and not callable(fun):
+            return SimpleNamespace(d=fun.d, outputs=fun.outputs, fingerprint=self.name)
         called: Any = partial(fun)
         called.fingerprint = self.name
         return called
@@ -115,6 +141,7 @@ class Cell:
         own = {**{key: getattr(self, key) for key in ("label", "k", "budget", "seed")}, "problem": subject.name}
         own |= {"method": plain(self.method), "estimator": plain(self.estimator), "start": plain(subject.x0)}
         own |= {} if subject.bounds is None else {"bounds": plain(subject.bounds)}
+        own |= subject.form
         short = "".join(c if c.isalnum() else "-" for c in self.label.lower())[:40]
         return f"{short}-{blake2b(json.dumps(own).encode(), digest_size=10).hexdigest()}"
 
@@ -252,19 +279,16 @@ class CellFailed(RuntimeError):
 
 def check_cell(subject: Subject, cell: Cell) -> None:
     """Refuse, without a call, what the run itself would refuse: a budget that is too small, say."""
-    objective = wrap(subject.fun, dimension_of(subject.x0), subject.n, subject.vectorized)
+    given = subject.checked()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run itself will warn
         Optimizer(
-            objective.d if subject.x0 is None else subject.x0,
-            cell.k,
+            k=cell.k,
             budget=cell.budget,
-            n=objective.n,
             method=cell.method,
             estimator=None if chooses_steps(cell.method) else cell.estimator,
             seed=cell.seed,
-            monitor=subject.F,
-            bounds=subject.bounds,
+            **given,
         )
 
 
@@ -285,6 +309,8 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
             cell.k,
             n=subject.n,
             vectorized=subject.vectorized,
+            outputs=subject.outputs,
+            loss=subject.loss,
             budget=cell.budget,
             method=cell.method,
             estimator=None if chooses_steps(cell.method) else cell.estimator,

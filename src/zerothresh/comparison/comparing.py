@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.api import plot
-from zerothresh.api.arguments import dimension_of, start_of
+from zerothresh.api.arguments import start_of
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.basics import check
 from zerothresh.comparison import summary
@@ -24,7 +24,6 @@ from zerothresh.comparison.folder_claim import claim_folder, folder_path
 from zerothresh.comparison.grid import contestants
 from zerothresh.comparison.progress import ComparisonProgress
 from zerothresh.comparison.work import run_cells
-from zerothresh.objective.forms import wrap
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import Method
 from zerothresh.runs.identity import plain
@@ -201,6 +200,8 @@ def compare(
     x0: Any = None,
     n: int | None = None,
     vectorized: bool = False,
+    outputs: str | None = None,
+    loss: Any = None,
     F: Callable[[Array], float] | None = None,
     seed: int = 0,
     jobs: int = 1,
@@ -226,6 +227,7 @@ def compare(
     x0: the start, array of shape (d,), or the dimension d; default: 0 in the dimension of the problem.
     n: int, the number of components of a function; default: it has none.
     vectorized: bool, default False: whether a function takes many points at once.
+    outputs, loss: as `minimize` takes them, default None: whether one call returns many outputs, and their loss.
     F: function of x, the exact F for the curves, whose calls are not counted; default: the problem's own F.
         Without it there are no curves, and F at the end is what `minimize` returns.
     seed: int, default 0.
@@ -260,7 +262,7 @@ def compare(
         )
     if x0 is not None and not isinstance(x0, (int, np.integer)):
         x0 = start_of(x0)
-    subject = Subject.of(problem, x0, n, vectorized)
+    subject = Subject.of(problem, x0, n, vectorized, outputs=outputs, loss=loss)
     if F is not None:
         check.function("F", F, "F(x)")
         subject = replace(subject, F=F)
@@ -269,7 +271,7 @@ def compare(
     if where is not None:
         _check_names(grids)
         own = {"problem": subject.name, "k": k, "budget": budget, "estimator": plain(estimator), "seed": seed}
-        own["format"] = FORMAT
+        own |= {"format": FORMAT, **subject.form}
         name_of_F = getattr(subject.F, "__qualname__", type(subject.F).__qualname__)
         claim_folder(where / IDENTITY, {**own, "x0": plain(subject.x0), "n": n, "F": name_of_F})
 
@@ -302,15 +304,13 @@ def _check(
     subject: Subject, grids: dict[str, list[Method]], k: int, budget: int, estimator: Estimator | None, seed: int
 ) -> int:
     """Refuse before the first call whatever a run would refuse, and return d."""
-    objective = wrap(subject.fun, dimension_of(subject.x0), subject.n, subject.vectorized)
-    start = objective.d if subject.x0 is None else subject.x0
-    arguments: dict[str, Any] = {"n": objective.n, "estimator": estimator, "seed": seed, "monitor": subject.F}
+    arguments = {"estimator": estimator, "seed": seed, **subject.checked()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run itself will warn
         for grid in grids.values():
             for method in grid:
-                Optimizer(start, k, budget=budget, method=method, **arguments)
-    return objective.d
+                checked = Optimizer(k=k, budget=budget, method=method, **arguments)
+    return checked.task.d
 
 
 def _check_names(grids: dict[str, list[Method]]) -> None:

@@ -45,6 +45,7 @@ def evaluator_for(
     timeout: the seconds after which a call is abandoned; None (the default) means never.
     """
     size = chunk_for(objective.d, chunk)
+    objective.chunk = None if chunk is None else size
     if timeout is not None:
         timeout = min(check.positive("timeout", timeout, what=" (seconds per call), or None"), _LONGEST_TIMEOUT)
     if isinstance(workers, type):

@@ -10,7 +10,7 @@ from typing import Any
 
 from zerothresh.evaluate.base import Arrival, Failure, failure_of, split_ranges
 from zerothresh.evaluate.pool import DaemonPool
-from zerothresh.objective.forms import Objective
+from zerothresh.objective.forms import BadValue, Objective
 from zerothresh.rounds.plan import Plan
 
 AWAKE = 0.2  # seconds; a signal may be delivered to another thread, and this one sees it only when it wakes up
@@ -50,7 +50,7 @@ class OnExecutor:
         self._broken_off: list[Failure] = []  # calls whose exception ends the run, as Ctrl-C does
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
-        parts = split_ranges(missing, self.chunk)
+        parts = split_ranges(missing, self.objective.most_points(self.chunk))
         self._halted = False
         more = True
         while not self._left:
@@ -159,7 +159,10 @@ class OnExecutor:
             return failure_of(plan, start, stop, RuntimeError(CANCELLED), begun=False)
         error = future.exception()
         if error is None:
-            return Arrival(start, self.objective.arrived(future.result()))
+            try:
+                return Arrival(start, self.objective.arrived(future.result()))
+            except BadValue as bad:
+                return failure_of(plan, start, stop, bad)
         failure = failure_of(plan, start, stop, error)
         if isinstance(error, (Exception, SystemExit)):
             return failure

@@ -30,7 +30,7 @@ class Serial:
 
     def _batches(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate a vectorised function, one batch of points at a time."""
-        for start, stop in split_ranges(missing, self.chunk):
+        for start, stop in split_ranges(missing, self.objective.most_points(self.chunk)):
             if self._halted:
                 return
             points = plan.points(start, stop)

@@ -86,6 +86,7 @@ class Objective:
         self.function, self.d, self.n, self.wording = function, d, n, wording
         self.takes_component, self.vectorized = takes_component, vectorized
         self.finite = True  # whether NaN and infinite values are errors
+        self.chunk: int | None = None  # the most points per call, if the user says it
 
     def value(self, point: Array, component: int) -> float:
         """Evaluate f_i at the point x, shape (d,), by one call of the function."""
@@ -98,6 +99,10 @@ class Objective:
         """Evaluate f_i(x) for a batch of points (B, d) and components (B,) by one call of a vectorised function."""
         value = self.function(points, components) if self.takes_component else self.function(points)
         return vector(value, len(points), finite=self.finite, wording=self.wording)
+
+    def most_points(self, chunk: int) -> int:
+        """Return the most points per call of a vectorised function, of ``chunk`` that fit as far as d tells."""
+        return chunk
 
     def arrived(self, answer: Any) -> Array:
         """Return the values, one per call, from what `value` or `batch` returned on a worker."""

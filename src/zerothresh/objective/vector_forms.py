@@ -12,6 +12,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Itself, Loss, loss_of
 from zerothresh.objective.forms import RETURNED, TOLD, BadValue, Objective, Wording, components_of
 
+MOST_NUMBERS = 1 << 24  # outputs of a call of a vectorised function, if the user does not say how many points it gets
 KINDS = ("residuals", "components")
 FUNCTION = Wording("the function returned")
 
@@ -67,15 +68,14 @@ class Policy:
                 f"{wording.given} {array.shape[-1]} outputs per call, where {self.m} were expected; each call must "
                 "return the same outputs in the same order (return NaN for a missing one, with on_nan='mask')"
             )
-        self._check_labels(value, wording)
+        self.check_labels(labels_of(value), wording)
         with np.errstate(all="ignore"):
             table = array.astype(np.float64).reshape(-1, array.shape[-1])
         self._check_finite(table, wording)
         return table
 
-    def _check_labels(self, value: Any, wording: Wording) -> None:
+    def check_labels(self, labels: Any, wording: Wording) -> None:
         """Refuse a pandas Series (or a data frame of rows) whose labels are not those of the first one."""
-        labels = labels_of(value)
         if labels is not None and self.labels is not None and not bool(labels.equals(self.labels)):
             raise BadValue(
                 f"{wording.given} a pandas object with the labels {check.shown(list(labels[:3]))} ..., which are not "
@@ -133,7 +133,7 @@ def policy_for(outputs: Any, loss: Any, n: Any, on_nan: str) -> Policy | None:
     if outputs is None:
         if loss is not None:
             raise ValueError("loss goes with outputs='residuals': it is the loss of each residual that a call returns")
-        if on_nan == "mask":
+        if isinstance(on_nan, str) and on_nan == "mask":
             raise ValueError("on_nan='mask' goes with outputs=...: it leaves missing outputs out of the mean")
         return None
     check.one_of("outputs", outputs, KINDS)
@@ -180,9 +180,16 @@ class VectorObjective(Objective):
         table = self.policy.check(value, calls, wording)
         return table, labels_of(value) if self.policy.labels is None else None
 
+    def most_points(self, chunk: int) -> int:
+        """Return the most points per call of a vectorised function, whose outputs have to fit into memory, too."""
+        if self.chunk is not None or self.policy.m is None:
+            return chunk
+        return max(1, min(chunk, MOST_NUMBERS // self.policy.m))
+
     def arrived(self, answer: Any) -> Array:
         """Return the outputs, one row per call; the first ones tell what later ones have to be like."""
         table, labels = answer
+        self.policy.check_labels(labels, FUNCTION)  # another worker may have been the first one meanwhile
         if self.policy.m is None or labels is not None:
             self.policy.learn(table.shape[1], labels)
         out: Array = table
@@ -196,7 +203,7 @@ def wrap_vector(fun: Any, d: int | None, policy: Policy, vectorized: bool) -> Ve
     ---------
     fun: a function of x, or of X if it is vectorised; or an object with ``d`` and ``outputs(points)``, which returns
         an array of shape (B, m).
-    d: the dimension; None if only the object knows it.
+    d: the dimension; None if only the function or the object knows it, as its attribute ``d``.
     policy: what is expected of the outputs.
     vectorized: whether the function takes many points at once. ``outputs`` of an object always does.
     """
@@ -211,6 +218,8 @@ def wrap_vector(fun: Any, d: int | None, policy: Policy, vectorized: bool) -> Ve
             "fun must be a function of x that returns a vector of outputs, or an object with d and outputs(points), "
             f"not {type(fun).__name__}"
         )
+    if d is None:
+        d = check.whole(getattr(fun, "d", None))  # a function may know its own dimension
     if d is None:
         raise ValueError("x0 must be the starting point, or the dimension d as a whole number")
     form = "fun(X)" if vectorized else "fun(x)"

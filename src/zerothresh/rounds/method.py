@@ -21,6 +21,9 @@ class Method(Protocol):
 
     A run returns the iterate. A method that would return another point has a fourth function, ``returned(state)``.
 
+    Where one call returns many outputs, a method sees one component per output. One that only makes use of F says so,
+    by ``whole = True`` in its class, and then sees F as its only component.
+
     A method whose logic has many phases may instead be one generator function: see `zerothresh.Program`.
     """
 

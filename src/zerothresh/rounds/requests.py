@@ -30,6 +30,7 @@ class PointValues(NamedTuple):
     point: Array  # (d,)
     values: Array  # one per component
     leads: bool  # whether it is the first point of a request for gradients, which is the iterate
+    outputs: Array | None = None  # of the call there, if calls return many outputs
 
 
 class Request(Protocol):

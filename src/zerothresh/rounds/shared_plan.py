@@ -88,7 +88,8 @@ class SharedPlan(Plan):
         out: list[PointValues] = []
         for point, call, leads in self._centres():
             losses = self.outputs.losses(values[call])
-            out.append(PointValues(point, losses[~np.isnan(losses)] if self.outputs.masked else losses, leads))
+            there = losses[~np.isnan(losses)] if self.outputs.masked else losses
+            out.append(PointValues(point, there, leads, values[call]))
         return out
 
     def zeros(self) -> Array:

@@ -37,6 +37,7 @@ from zerothresh.version import __version__
 
 SCHEMA = 1  # the version of the format of run.json
 SHARE = 1 / 300  # the share of a run's time that snapshots may take, so that the whole run folder costs at most 2 %
+LONG_JOURNAL = 1 << 28  # bytes after which a snapshot is due at any price: the next session has to read them all
 LARGEST_COUNT = 1 << 53  # beyond it a whole number in JSON may have been rounded
 _MOST_BYTES = 1 << 20  # a longer run.json is refused
 _FIRST_COST = 0.005  # seconds; an assumption about the time of a snapshot, until one has been written
@@ -325,7 +326,9 @@ class Run:
         return self.open_journal
 
     def due(self) -> bool:
-        """Whether a snapshot now would keep snapshots within their share of the run's time."""
+        """Whether a snapshot is due: it would stay within its share of the run's time, or the journal is long."""
+        if self.open_journal is not None and self.open_journal.size > LONG_JOURNAL:
+            return True
         return time.monotonic() - self._last >= self._cost / SHARE
 
     def save(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

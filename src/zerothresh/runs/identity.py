@@ -41,10 +41,17 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
         "problem": problem,
     }
     if task.outputs is not None:  # their number is not known before the first call, and the journal tells it
-        loss = task.outputs.loss
-        own = {"name": fingerprint(loss.of)} if isinstance(loss, Custom) else plain(loss)
-        identity |= {"n": None, "outputs": task.outputs.kind, "loss": own, "masked": task.outputs.masked}
+        outputs = task.outputs
+        identity |= {"n": None, "outputs": outputs.kind, "loss": loss_name(outputs.loss), "masked": outputs.masked}
     return identity
+
+
+def loss_name(loss: Any) -> str:
+    """Return what tells a loss from another one: its name and its parameters, or the name of a user's function."""
+    if isinstance(loss, Custom):
+        return fingerprint(loss.of)
+    parameters = ", ".join(f"{key}={value}" for key, value in plain(loss).items() if key != "class")
+    return f"{type(loss).__name__}({parameters})"
 
 
 def plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from zlib import compress, crc32, decompressobj
+from zlib import Z_RLE, compressobj, crc32, decompressobj
 from zlib import error as zlib_error
 
 import numpy as np
@@ -30,13 +30,13 @@ _LINE_BYTES = 107  # the largest length of a line with a single value
 _SHORT_BYTES = 17  # the length of a short line
 _LONG_BYTES = 512  # a line of at least this length is written by a system call: cheaper than touching fresh pages
 _NUMBER_BYTES = 11  # the space that a value takes in a line of many values
-_LEAST_CALLS = 64  # calls with many outputs for which space is reserved, however many outputs they have
-_LEVEL = 1  # of the compression of outputs: higher ones take longer and gain next to nothing on floating-point numbers
+_LEAST_CALLS = 256  # calls with many outputs for which space is reserved, however many outputs they have
+_LEVEL = 1  # of the compression, which looks for runs of equal bytes only: more takes longer, and gains next to nothing
 _MOST_RATIO = 1032  # zlib's largest: what a line declares is compared with it before memory is allocated
 _MANY_VALUES = 1 << 20  # space for at most this many values in long lines is reserved
 _SINGLE_VALUES = 4096  # space for at most this many values in lines of their own is reserved
 _MARGIN_BYTES = 4096  # reserved besides, for lines about failures
-_MOST_BYTES = 1 << 30  # a longer journal is refused
+_MOST_BYTES = 1 << 32  # a longer journal is refused
 _PAUSE = 0.1  # seconds between two syncs in the mode "batch"
 
 _UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}  # errors of file systems that cannot reserve space
@@ -120,6 +120,11 @@ class Journal:
         os.ftruncate(self._fd, end)  # cut off an incomplete last line before anything is appended
         self._each = fsync == "value"
         self._syncer = Syncer(self._fd) if fsync == "batch" else None
+
+    @property
+    def size(self) -> int:
+        """The length of the content so far, in bytes."""
+        return self._end
 
     def mark(self) -> int:
         """Return the length of the content so far; the next line is a full one, so that a reader can begin there."""
@@ -219,7 +224,8 @@ class Journal:
         The bytes of equal weight of all numbers stand together: the high ones of smooth outputs are alike.
         """
         planes = np.frombuffer(table.tobytes(), np.uint8).reshape(-1, 8).T.tobytes()
-        packed = b2a_base64(compress(planes, _LEVEL), newline=False)
+        packer = compressobj(_LEVEL, strategy=Z_RLE)
+        packed = b2a_base64(packer.compress(planes) + packer.flush(), newline=False)
         body = b'{"r":%d,"f":%d,"a":%d,"n":%d,"m":%d,"z":"%b"}' % (round_, final, start, *table.shape, packed)
         self._next = -1
         self._append(b"%08x %b\n" % (crc32(body), body))

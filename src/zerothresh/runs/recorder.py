@@ -32,6 +32,7 @@ COUNTS = ("nht", "nit")  # of a standing, as whole numbers in a snapshot
 NUMBERS = ("fun", "best_fun", "recent")  # of a standing, as numbers or null
 ANY_FLOAT = ("fun", "recent")  # a monitor may say NaN, and a mean of huge values may overflow
 OUTPUTS = ("first_outputs", "worst_outputs")  # of a session whose calls return many outputs
+BEST_OUTPUTS = "best_outputs"  # of a standing
 FIRST_WIDTH = 1 << 16  # outputs of the first call for which room on the disk is claimed: it tells how many there are
 MOST_REASON = 200  # characters of an error that a message repeats
 LARGEST_TRIAL = 1 << 24  # calls of a round that is still tried out with zeros
@@ -88,14 +89,16 @@ class Recorder:
             search = session.standing.search.restored(arrays, counts["round"])
             best = arrays.get("best_x")
             points = [search.incumbent.theta] if best is None else [search.incumbent.theta, best]
-            kept_outputs = {name: arrays[name] for name in OUTPUTS if name in arrays}
+            kept_outputs = {name: arrays[name] for name in (*OUTPUTS, BEST_OUTPUTS) if name in arrays}
             m = None if task.outputs is None else task.outputs.m
-            if any(outputs.dtype != np.float64 or outputs.shape != (m,) for outputs in kept_outputs.values()):
+            if any(
+                o.dtype != np.float64 or o.shape != (m,) or not session.fits(o[None]) for o in kept_outputs.values()
+            ):
                 raise RunError("its outputs are not one number per output")
             if any(p.shape != (task.d,) or p.dtype != np.float64 or not np.isfinite(p).all() for p in points):
                 raise RunError("its points are not d finite numbers")
             known: dict[str, Any] = {name: counts[name] for name in COUNTS} | {name: numbers[name] for name in NUMBERS}
-            standing = Standing(search, best_x=best, **known)
+            standing = Standing(search, best_x=best, best_outputs=kept_outputs.pop(BEST_OUTPUTS, None), **known)
             if not self._run.sessions.ended_as(Status.METHOD_FAILED.name):  # then the method is to blame, not the state
                 self._try(task, standing)
             support = arrays.get("trace_support", np.empty(0, np.int64)).astype(np.int64)
@@ -277,6 +280,8 @@ class Recorder:
             arrays |= {name: found for name in OUTPUTS if (found := getattr(session, name)) is not None}
         if standing.best_x is not None:
             arrays["best_x"] = standing.best_x
+        if standing.best_outputs is not None:
+            arrays[BEST_OUTPUTS] = standing.best_outputs
         arrays["trace_support"] = session.trace.last_support
         self._run.save(meta, arrays)
 

@@ -236,7 +236,7 @@ class Session:
         invented = values is not current.values
         if self.is_final:
             if not invented:
-                self.standing = with_value(self.task, before, plan.point(0), self._mean(values))
+                self.standing = with_value(self.task, before, plan.point(0), *self._known(values))
             self.final_round = before.round
             self._leave()
             return False
@@ -250,7 +250,11 @@ class Session:
         if invented:  # they tell nothing of F
             self.standing.search.distrust()
             self.standing = self.standing._replace(
-                fun=None, best_x=before.best_x, best_fun=before.best_fun, recent=before.recent
+                fun=None,
+                best_x=before.best_x,
+                best_fun=before.best_fun,
+                recent=before.recent,
+                best_outputs=before.best_outputs,
             )
         stepped = self.standing.nit > before.nit
         try:
@@ -274,19 +278,19 @@ class Session:
         if self.on_nan == "worst":
             self._replace_bad_values(current.values)
         self.first_outputs = current.values[0]
-        self.standing = with_value(self.task, self.standing, self.task.theta0, self._mean(current.values))
+        self.standing = with_value(self.task, self.standing, self.task.theta0, *self._known(current.values))
         return self.open()
 
-    def _mean(self, values: Array) -> float:
-        """Return F from the values of all components at one point, or from the outputs of one call, (1, m)."""
+    def _known(self, values: Array) -> tuple[float, Array | None]:
+        """Return F, and the outputs if there are many, from all components at a point, or from one call, (1, m)."""
         outputs = self.task.outputs
-        return mean(values) if outputs is None else float(outputs.values(values)[0])
+        return (mean(values), None) if outputs is None else (float(outputs.values(values)[0]), values[0])
 
     def know_value(self, values: Array) -> None:
         """Take note of F at the iterate from values that were charged as failed: they were those of an earlier end."""
         self.ledger.recall(len(values))
         if self._usable(values).all():
-            self.standing = with_value(self.task, self.standing, self.standing.theta, self._mean(values))
+            self.standing = with_value(self.task, self.standing, self.standing.theta, *self._known(values))
         self.final_round = self.standing.round
 
     def _replace_bad_values(self, values: Array) -> Array | None:
@@ -419,6 +423,8 @@ class Session:
             final = final and standing.best_x is None
             point = self.task.theta0  # the last iterate is far off; the start is known to be sound
         paid = self.final_round == standing.round or (standing.search.states_fun and standing.fun is not None)
+        if self.first_outputs is not None and np.array_equal(point, self.task.theta0):
+            paid = True  # by the call at the start
         if not final or self.task.reserve == 0 or paid or self.is_first_look:
             self._leave()
             return

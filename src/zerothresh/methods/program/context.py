@@ -316,8 +316,8 @@ class Context:
     def outputs(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
         """Return all outputs of the calls at points, (points, m), as they are; NaN where an output is missing.
 
-        Only where one call returns many outputs: see `has_outputs`. A program that begins with this has F in its own
-        unit: `unit` is 1.
+        Only where one call returns many outputs: see `has_outputs`. `mean_losses` makes F of them. If a program begins
+        with this, values are given in their own unit: `unit` is 1.
         """
         if not self.has_outputs:
             raise RuntimeError("the function returns one value per call: it has no outputs to ask for")
@@ -328,6 +328,12 @@ class Context:
         answers = yield Probes.outputs(points)
         self.unit = self.unit or 1.0
         return answers.outputs
+
+    def mean_losses(self, outputs: Array) -> Array:
+        """Return F in `unit` for each row of outputs, (points, m): the mean loss of those that are there."""
+        if self._task.outputs is None:
+            raise RuntimeError("the function returns one value per call: it has no outputs")
+        return self._in_units(self._task.outputs.values(outputs))
 
     def free(self) -> Indices:
         """Return the coordinates that may be other than 0, unless their bounds leave next to no room."""
