@@ -90,6 +90,11 @@ def family_of(method: type) -> str:
     return family if isinstance(family, str) and family in FAMILIES else YOUR_OWN
 
 
+def needs_outputs(method: Any) -> bool:
+    """Whether a method needs the residuals of each call, ``outputs="residuals"``; most need values only."""
+    return bool(getattr(method, "needs_outputs", False))
+
+
 def available() -> dict[str, type]:
     """All registered methods, by name.
 
