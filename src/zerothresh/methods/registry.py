@@ -20,7 +20,7 @@ YOUR_OWN = "your own"
 # The families in the order in which they are listed, each with its heading.
 FAMILIES = {
     "auto": "The default",
-    "residuals": "Methods for calls that return all residuals",
+    "residual": "Methods for calls that return all residuals",
     "paper": "Methods of the paper",
     "parts of auto": "Parts of auto",
     "literature": "Methods from the literature",

@@ -30,7 +30,7 @@ def look(state: Linearised) -> Asked:
     while not ends(ladder) and len(ladder) < LOOK.rungs:
         ladder.append((yield from _rung(state, signs, ladder[-1].step * LOOK.lengthen)))
     best, n, size = best_rung(ladder), state.at.r.size, state.size
-    if ladder[best].first > 0 and size > 0:
+    if ladder[best].first > 0 and size > 0 and not state.J.any():
         slope = ladder[best].first / ladder[best].step / np.sqrt(np.count_nonzero(signs))  # of a typical coordinate
         state.length = state.length * min(size / slope, 1 / TINY)
     if best == 0:

@@ -9,7 +9,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
-from zerothresh.methods.residual.linearised import Linearised, Run
+from zerothresh.methods.residual.linearised import Evaluated, Linearised
 from zerothresh.methods.residual.residual_settings import STEP, TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -20,7 +20,7 @@ class SupportDescent:
 
     Attributes
     ----------
-    at: the present `Run`.
+    at: the present `Evaluated`.
     known: the filtered Jacobian on S; steps s are in its metric.
     radius: float, of the trust region in the metric.
     terms: what past steps have shown of the curvature of the outputs: pairs (a, c) as in `CurvedModel`.
@@ -91,7 +91,7 @@ class SupportDescent:
 
     # What a run tells.
 
-    def _judge(self, run: Run, s: Array, gain: float) -> Generator[Probes, Answers, None]:
+    def _judge(self, run: Evaluated, s: Array, gain: float) -> Generator[Probes, Answers, None]:
         """Learn from a run, move there if F is lower, and set the radius; measure J where it is to blame."""
         before, length = self.at, float(np.linalg.norm(s))
         ratio = (before.f - run.f) / gain
@@ -108,7 +108,7 @@ class SupportDescent:
             self.radius = max(self.radius, length)
             yield from self._measure_doubtful()
 
-    def _learn(self, run: Run, s: Array, moved: bool, share: float) -> None:
+    def _learn(self, run: Evaluated, s: Array, moved: bool, share: float) -> None:
         """Learn J and its curvature from a step; ``share`` of a surprise is due to curvature."""
         actual, curved, known = np.nan_to_num(run.r - self.at.r), self._model(bends=True), self.known
         plain = actual - known.change(s)
