@@ -296,6 +296,27 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
     assert len(second.calls) < len(whole.calls)
 
 
+def test_a_start_that_matches_all_outputs_is_the_result_after_one_run():
+    fun = Curves(0)
+    result = solve(fun, x0=fun.truth.copy())
+    assert result.nfev == 1
+    assert result.success
+
+
+def test_outputs_that_never_change_end_the_search_without_success():
+    fun = lambda x: np.ones(30)
+    fun.d, fun.k = 50, 3
+    result = solve(fun)
+    assert not result.success
+    assert result.nfev <= 80
+
+
+def test_a_loss_that_falls_below_zero_is_not_taken_for_a_proof():
+    fun = Curves(0, d=20, k=2, n=30)
+    result = solve(fun, loss=lambda r: r**2 - 5.0, budget=300)
+    assert np.array_equal(result.x != 0, fun.truth != 0)
+
+
 def test_a_function_of_single_values_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match="outputs='residuals'"):
         zt.minimize(lambda x: float(x @ x), 4, 2, method="gauss-newton", budget=100)

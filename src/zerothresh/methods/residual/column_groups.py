@@ -42,6 +42,8 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
     count = min(max(2 * k, int(POOL.first * free.size)), max(int(POOL.worth * state.context.left / 2), 1), free.size)
     first = yield from _measured(state, [(free[part], shifts[part]) for part in np.array_split(order, count)])
     groups = _without_columns(state, first)
+    if not groups:
+        return
     short = state.context.left < free.size + POOL.reserve * k
     slopes = GroupSlopes.along(np.nan_to_num(state.at.r), groups, k)
     worth = short or slopes.forecast(k / free.size) < POOL.worth

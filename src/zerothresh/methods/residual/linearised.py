@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.losses import Squared
+from zerothresh.losses import Custom, Squared
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss
@@ -88,7 +88,7 @@ class Linearised:
         self.J, self.measured = np.zeros((n, d)), np.zeros((n, d))
         self.age, self.D = np.full(d, UNKNOWN), np.ones(d)
         self.length = self._first_lengths(x)
-        self.goal = GOAL * self.start
+        self.goal = -np.inf if isinstance(self.loss, Custom) else GOAL * self.start  # a user's loss may fall below 0
 
     def _first_lengths(self, x: Array) -> Array:
         """Lengths from the bounds if they are finite, else from the start if it is not 0, else 1 by convention."""

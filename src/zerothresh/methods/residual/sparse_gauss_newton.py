@@ -31,6 +31,8 @@ def gauss_newton(context: Context) -> Certified:
     state = Linearised(context)
     context.stage("columns")
     yield from state.begin(context.theta0)
+    if state.done or state.fixed.all() or not np.isfinite(state.at.f):
+        return state.done or bool(state.fixed.all())
     yield from first_columns(state)
     if state.choice.everything:
         return (yield from fit_all(state))
