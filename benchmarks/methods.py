@@ -27,6 +27,7 @@ from tuning import _extra, curvature
 
 import zerothresh as zt
 from zerothresh.methods.external.solvers import SOLVERS
+from zerothresh.methods.registry import needs_outputs
 from zerothresh.rounds.method import chooses_steps
 
 FILE = Path(__file__).parents[1] / "docs" / "methods.json"
@@ -41,7 +42,8 @@ CHOOSE_Q = {"zoro", "ada-zoro", "zo-spider", "zo-prox-svrg", "szoht-theory", "ht
 
 def names() -> list[str]:
     """All methods, and instead of `outside` one entry per package that it can run."""
-    return [name for name in zt.methods.available() if name != "outside"] + [f"outside {solver}" for solver in SOLVERS]
+    values = [name for name, method in zt.methods.available().items() if not needs_outputs(method)]
+    return [name for name in values if name != "outside"] + [f"outside {solver}" for solver in SOLVERS]
 
 
 def settings(name: str, problem: Instance) -> list[list[dict[str, Any]]]:

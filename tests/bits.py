@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from zoo import Absolute, instance
+from zoo import OF_VALUES, Absolute, instance
 
 import zerothresh as zt
 
@@ -137,7 +137,7 @@ def outcome(result: zt.Result) -> dict[str, Any]:
 def names() -> list[str]:
     """The methods of the library."""
     known = zt.methods.available()
-    return [name for name, method in known.items() if method.__module__.startswith("zerothresh.")]
+    return [name for name in OF_VALUES if known[name].__module__.startswith("zerothresh.")]
 
 
 def cases(wanted: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from zoo import instance
+from zoo import OF_VALUES, instance
 
 import zerothresh as zt
 from zerothresh.constraint.threshold import Constraint, HardThreshold
@@ -19,7 +19,7 @@ from zerothresh.rounds.method import is_sparse
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import key_of
 
-OWN = [name for name, method in zt.methods.available().items() if family_of(method) != "external"]
+OWN = [name for name in OF_VALUES if family_of(zt.methods.available()[name]) != "external"]
 PROGRAMS = {
     "auto": zt.methods.Auto(),
     "htp": zt.methods.HTP(),

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from zoo import instance
+from zoo import OF_VALUES, instance
 
 import zerothresh as zt
 
@@ -132,7 +132,7 @@ def test_a_wrong_hyper_parameter_raises_when_the_object_is_made(make, words):
         make()
 
 
-@pytest.mark.parametrize("name", list(zt.methods.available()))
+@pytest.mark.parametrize("name", OF_VALUES)
 def test_a_budget_too_small_for_one_step_says_how_much_one_step_needs(name):
     program = (
         issubclass(zt.methods.available()[name], zt.Program) or name == "ada-zoro"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from zoo import BY_OTHERS, instance, zoo
+from zoo import BY_OTHERS, OF_VALUES, instance, zoo
 
 import zerothresh as zt
 from zerothresh.basics.arrays import Array
@@ -54,7 +54,7 @@ def run(name: str, problem: zt.Problem, **options: object) -> zt.Result:
     return zt.minimize(problem, None, K, **{**arguments, **options})
 
 
-methods = pytest.mark.parametrize("name", list(zt.methods.available()))
+methods = pytest.mark.parametrize("name", OF_VALUES)
 problems = pytest.mark.parametrize("problem", list(ZOO.values()), ids=list(ZOO))
 estimators = pytest.mark.parametrize("estimator", list(ESTIMATORS.values()), ids=list(ESTIMATORS))
 

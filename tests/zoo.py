@@ -8,10 +8,12 @@ import numpy as np
 
 import zerothresh as zt
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.registry import family_of, make
+from zerothresh.methods.registry import family_of, make, needs_outputs
 
 # The methods of other authors.
 BY_OTHERS = [name for name, method in zt.methods.available().items() if family_of(method) in ("literature", "external")]
+# The methods that need nothing but values; the others need the residuals of each call.
+OF_VALUES = [name for name, method in zt.methods.available().items() if not needs_outputs(method)]
 SMALL = {
     "eta": 0.02,
     "m": 4,

@@ -20,7 +20,7 @@ YOUR_OWN = "your own"
 # The families in the order in which they are listed, each with its heading.
 FAMILIES = {
     "auto": "The default",
-    "residuals": "Methods for calls that return all residuals",
+    "residual": "Methods for calls that return all residuals",
     "paper": "Methods of the paper",
     "parts of auto": "Parts of auto",
     "literature": "Methods from the literature",
@@ -88,6 +88,11 @@ def family_of(method: type) -> str:
     """
     family = vars(method).get("family")
     return family if isinstance(family, str) and family in FAMILIES else YOUR_OWN
+
+
+def needs_outputs(method: Any) -> bool:
+    """Whether a method needs the residuals of each call, ``outputs="residuals"``; most need values only."""
+    return bool(getattr(method, "needs_outputs", False))
 
 
 def available() -> dict[str, type]:

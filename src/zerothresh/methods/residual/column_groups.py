@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.residual.jacobians.group_slopes import ColumnGroup, forecast, likelihoods
+from zerothresh.methods.residual.jacobians.group_slopes import ColumnGroup, GroupSlopes
 from zerothresh.methods.residual.jacobians.robust_fit import sparse_fits
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import POOL
@@ -42,12 +42,15 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
     count = min(max(2 * k, int(POOL.first * free.size)), max(int(POOL.worth * state.context.left / 2), 1), free.size)
     first = yield from _measured(state, [(free[part], shifts[part]) for part in np.array_split(order, count)])
     groups = _without_columns(state, first)
+    if not groups:
+        return
     short = state.context.left < free.size + POOL.reserve * k
-    worth = short or forecast(groups, np.nan_to_num(state.at.r), k, free.size) < POOL.worth * free.size
+    slopes = GroupSlopes.along(np.nan_to_num(state.at.r), groups, k)
+    worth = short or slopes.forecast(k / free.size) < POOL.worth
     trials, tried, last, same = POOL.trials * free.size, set[Support](), Support(), 0
     while groups and (not short or state.context.left > POOL.reserve * k):
         value, y, u = _fit(state)
-        odds, support = likelihoods(groups, u, k, free.size), tuple(np.flatnonzero(y).tolist())
+        odds, support = GroupSlopes.along(u, groups, k).odds(k / free.size), tuple(np.flatnonzero(y).tolist())
         last, same = support, same + 1 if support == last else 0
         settled = same >= POOL.settled and support not in tried
         if worth and settled and value < POOL.promise * state.start and trials >= 1:

@@ -9,7 +9,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.column_groups import grouped_columns, groups_fit
 from zerothresh.methods.residual.jacobians.output_noise import Rung, best_rung, ends, like_noise, noise_below
-from zerothresh.methods.residual.linearised import Linearised
+from zerothresh.methods.residual.linearised import UNKNOWN, Linearised
 from zerothresh.methods.residual.residual_settings import LOOK, TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -30,7 +30,7 @@ def look(state: Linearised) -> Asked:
     while not ends(ladder) and len(ladder) < LOOK.rungs:
         ladder.append((yield from _rung(state, signs, ladder[-1].step * LOOK.lengthen)))
     best, n, size = best_rung(ladder), state.at.r.size, state.size
-    if ladder[best].first > 0 and size > 0:
+    if ladder[best].first > 0 and size > 0 and not state.J.any():
         slope = ladder[best].first / ladder[best].step / np.sqrt(np.count_nonzero(signs))  # of a typical coordinate
         state.length = state.length * min(size / slope, 1 / TINY)
     if best == 0:
@@ -39,7 +39,8 @@ def look(state: Linearised) -> Asked:
     state.noise = 2 * n * sigma**2
     state.step = float(np.clip(np.sqrt(LOOK.balance * sigma * np.sqrt(n) / size), LOOK.step, LOOK.longest))
     level = n * sigma**2 if state.loss is None else float(np.sum(state.loss.value(np.full(n, sigma))))
-    state.goal = max(state.goal, level * (1 + LOOK.deviations * np.sqrt(2 / n)))
+    if np.isfinite(state.goal):
+        state.goal = max(state.goal, level * (1 + LOOK.deviations * np.sqrt(2 / n)))
     state.context.random = True
     state.context.remark(f"The outputs are noisy: about {sigma * np.sqrt(n) / size:.1g} of those at the start.")
 
@@ -103,8 +104,9 @@ def _suspect(state: Linearised, free: Indices) -> bool:
 
 def _lengthen_silent(state: Linearised, free: Indices) -> Asked:
     """Measure columns that showed nothing with longer steps, unless a long step along all of them shows nothing."""
-    changes = np.linalg.norm(state.J[:, free], axis=0) * (state.step * state.length[free])
-    silent = free[changes < LOOK.silent * state.size]
+    known = free[state.age[free] < UNKNOWN]
+    changes = np.linalg.norm(state.J[:, known], axis=0) * (state.step * state.length[known])
+    silent = known[changes < LOOK.silent * state.size]
     if not silent.size or state.noise > 0:
         return
     shift = np.zeros(state.at.x.size)

@@ -29,10 +29,11 @@ class GaussNewton(Program):
     GaussNewton()
     """
 
-    family: ClassVar[str] = "residuals"
+    family: ClassVar[str] = "residual"
     solves: ClassVar[str] = "mean loss of residuals, l0"
     queries: ClassVar[str] = "d + 2 for a support, 1 per step"
     memory: ClassVar[str] = "m per call + 2 m d"
+    must_improve: ClassVar[bool] = True
     needs_outputs: ClassVar[bool] = True
 
     def begin(self, task: Task) -> Replayed:

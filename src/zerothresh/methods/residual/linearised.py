@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.losses import Squared
+from zerothresh.losses import Custom, Squared
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss
@@ -21,7 +21,7 @@ from zerothresh.rounds.requests import Probes
 
 
 @dataclass(frozen=True)
-class Run:
+class Evaluated:
     """A point, its outputs (NaN where one is missing), and the sum of their losses."""
 
     x: Array
@@ -29,7 +29,7 @@ class Run:
     f: float
 
 
-Runs = Generator[Probes, Answers, list[Run]]
+Runs = Generator[Probes, Answers, list[Evaluated]]
 UNKNOWN = 1e300  # the age of a column that was never measured
 
 
@@ -48,7 +48,7 @@ class Linearised:
 
     Attributes
     ----------
-    at: the present `Run`.
+    at: the present `Evaluated`.
     J, measured: float64 arrays (n, d), the columns as they are believed to be now, and as they were measured.
     age: float64 array (d,), the variance of the error of each column in units of curvature: 0 when measured.
     length: float64 array (d,), the length of each coordinate, by which all steps are measured; D is one over it.
@@ -73,7 +73,7 @@ class Linearised:
     def runs(self, points: Sequence[Array]) -> Runs:
         """Ask for the outputs at some points, in one round; the best feasible one becomes the iterate."""
         outputs = yield from self.context.outputs(list(points))
-        found = [Run(x, r, total_loss(self.loss, r)) for x, r in zip(points, outputs, strict=True)]
+        found = [Evaluated(x, r, total_loss(self.loss, r)) for x, r in zip(points, outputs, strict=True)]
         for run in found:
             if run.f < self.best and self.context.constraint.holds(run.x):
                 self.best = run.f
@@ -89,7 +89,7 @@ class Linearised:
         self.J, self.measured = np.zeros((n, d)), np.zeros((n, d))
         self.age, self.D = np.full(d, UNKNOWN), np.ones(d)
         self.length = self._first_lengths(x)
-        self.goal = GOAL * self.start
+        self.goal = -np.inf if isinstance(self.loss, Custom) else GOAL * self.start  # a user's loss may fall below 0
 
     def _first_lengths(self, x: Array) -> Array:
         """Lengths from the bounds if they are finite, else from the start if it is not 0, else 1 by convention."""
@@ -111,7 +111,7 @@ class Linearised:
         """Whether nothing is left to gain."""
         return self.at.f <= self.goal
 
-    def change(self, run: Run) -> Array:
+    def change(self, run: Evaluated) -> Array:
         """Return how the outputs differ from those at the present point; 0 where one is missing."""
         return np.nan_to_num(run.r - self.at.r)
 
@@ -203,7 +203,7 @@ class Linearised:
         """Return the columns of some coordinates as a filter."""
         return FilteredJacobian(self.J[:, S], np.diag(self.age[S]), self.D[S], self.noise, self.curvature)
 
-    def take(self, run: Run, S: Indices, known: FilteredJacobian) -> None:
+    def take(self, run: Evaluated, S: Indices, known: FilteredJacobian) -> None:
         """Move to a run, with what was learnt of the columns S on the way; the others have aged."""
         away = (run.x - self.at.x) * self.D
         self.age = self.age + 0.5 * float(away @ away)
@@ -211,7 +211,7 @@ class Linearised:
         self.J[:, S], self.age[S] = known.J, np.diag(known.rescaled(self.D[S]).P)
         self._publish()
 
-    def move(self, run: Run) -> None:
+    def move(self, run: Evaluated) -> None:
         """Move to a run that was asked for outside a descent; the columns along the step learn from it."""
         S = np.flatnonzero((run.x != 0) | (self.at.x != 0))
         known = self.filter_on(S)

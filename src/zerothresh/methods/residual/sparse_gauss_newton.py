@@ -30,6 +30,8 @@ def gauss_newton(state: Linearised) -> Certified:
     context = state.context
     context.stage("columns")
     yield from state.begin(context.theta)
+    if state.done or state.fixed.all() or not np.isfinite(state.at.f):
+        return state.done or bool(state.fixed.all())
     yield from first_columns(state)
     if state.choice.everything:
         return (yield from fit_all(state))

@@ -9,7 +9,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
-from zerothresh.methods.residual.linearised import Linearised, Run
+from zerothresh.methods.residual.linearised import Evaluated, Linearised
 from zerothresh.methods.residual.residual_settings import STEP, TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -20,10 +20,10 @@ class SupportDescent:
 
     Attributes
     ----------
-    at: the present `Run`.
+    at: the present `Evaluated`.
     known: the filtered Jacobian on S; steps s are in its metric.
     radius: float, of the trust region in the metric.
-    terms: what past steps have shown of the curvature of the outputs: pairs (a, c) as in `CurvedModel`.
+    terms: what the last steps have shown of the curvature of the outputs: pairs (a, c) as in `CurvedModel`.
     """
 
     def __init__(self, state: Linearised, S: Indices) -> None:
@@ -33,7 +33,7 @@ class SupportDescent:
         size = self._size()
         self.radius = STEP.first_radius * size if size > 0 else np.inf
         self.terms: list[tuple[Array, Array]] = []
-        self.errors = np.zeros(2)  # of predictions, without and with the terms
+        self.errors, self.poor = np.zeros(2), False  # of predictions without and with the terms; of the last step
 
     def iterate(self, most: int, least_gain: float, confirm: bool) -> Generator[Probes, Answers, str]:
         """Make steps; return why they end: "goal", "minimum" or "most".
@@ -69,8 +69,8 @@ class SupportDescent:
     # The model.
 
     def _bends(self) -> bool:
-        """Whether the curvature of past steps has predicted outputs clearly better than none."""
-        return bool(self.terms) and bool(self.errors[1] < STEP.curved * self.errors[0])
+        """Whether the last step was predicted badly, or curvature has predicted outputs better than none."""
+        return bool(self.terms) and (self.poor or bool(self.errors[1] < STEP.curved * self.errors[0]))
 
     def _model(self, bends: bool) -> CurvedModel:
         """Return the model of the outputs in the metric of the steps."""
@@ -91,7 +91,7 @@ class SupportDescent:
 
     # What a run tells.
 
-    def _judge(self, run: Run, s: Array, gain: float) -> Generator[Probes, Answers, None]:
+    def _judge(self, run: Evaluated, s: Array, gain: float) -> Generator[Probes, Answers, None]:
         """Learn from a run, move there if F is lower, and set the radius; measure J where it is to blame."""
         before, length = self.at, float(np.linalg.norm(s))
         ratio = (before.f - run.f) / gain
@@ -101,6 +101,7 @@ class SupportDescent:
         doubt, bend = self.known.doubt(s), length**4 / 4
         if run.f < STEP.huge * before.f:
             self._learn(run, s, moved, bend / max(bend + doubt, TINY))
+        self.poor = ratio < STEP.poor
         if moved:
             self.at, self.learnt = run, True
             self.known = self.known.rescaled(self._metric())
@@ -109,7 +110,7 @@ class SupportDescent:
             self.radius = max(self.radius, length)
             yield from self._measure_doubtful()
 
-    def _learn(self, run: Run, s: Array, moved: bool, share: float) -> None:
+    def _learn(self, run: Evaluated, s: Array, moved: bool, share: float) -> None:
         """Learn J and its curvature from a step; ``share`` of a surprise is due to curvature."""
         actual, curved, known = np.nan_to_num(run.r - self.at.r), self._model(bends=True), self.known
         plain = actual - known.change(s)
@@ -120,7 +121,7 @@ class SupportDescent:
             self.known = replace(known, J=curved.slopes(s) * known.D)
         self.known = self.known.learn(s, bent if self._bends() else plain, moved)
         length = float(np.linalg.norm(s))
-        self.terms = [*self.terms, (share * bent / length**2, s / length * known.D)][-self.S.size :]
+        self.terms = [*self.terms, (share * bent / length**2, s / length * known.D)][-STEP.terms :]
 
     def _resize(self, ratio: float, moved: bool, length: float, gain: float, rise: float) -> None:
         """Set the radius by how good the prediction was."""

@@ -31,6 +31,8 @@ def first_fit(state: Linearised) -> Tried:
     damping, restarts = 0.0, EXCHANGE.first_restarts
     for _ in range(EXCHANGE.damping_rounds):
         _, y = state.fits(state.J, restarts, damping=damping)[0]
+        if np.array_equal(y, state.at.x):
+            return False
         run = (yield from state.runs([y]))[0]
         if run.f < state.at.f:
             state.move(run)

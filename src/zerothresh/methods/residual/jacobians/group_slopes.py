@@ -33,28 +33,36 @@ class ColumnGroup:
         return list(zip(np.array_split(self.members, count), np.array_split(self.shifts, count), strict=True))
 
 
-def likelihoods(groups: Sequence[ColumnGroup], u: Array, k: int, d: int) -> Array:
-    """Return the log-odds that each group holds a member of the support, given the residual u."""
-    sizes = np.array([group.size for group in groups], dtype=float)
-    slopes = np.array([group.change for group in groups]) @ (u / max(float(np.linalg.norm(u)), TINY))
-    slopes = slopes - sizes * (slopes.sum() / sizes.sum())
-    signal, crosstalk = strengths(groups, slopes, k)
-    odds = np.log(np.maximum(sizes * k / max(d, 1), TINY))
-    return np.asarray(odds + (signal * np.abs(slopes) - signal**2 / 2) / np.maximum(sizes * crosstalk, TINY))
+@dataclass(frozen=True)
+class GroupSlopes:
+    """Slopes of groups along the residual u, and what is expected of them.
 
+    Attributes
+    ----------
+    sizes, slopes: float64 arrays, one number per group.
+    signal: float, the slope of a typical member of the support.
+    crosstalk: float, the variance of slopes per member of a group.
+    """
 
-def strengths(groups: Sequence[ColumnGroup], slopes: Array, k: int) -> tuple[float, float]:
-    """Return the slope of a typical member of the support, and the variance of crosstalk per member."""
-    sizes = np.array([group.size for group in groups], dtype=float)
-    squares = np.array([group.change @ group.change for group in groups])
-    signal = float(np.sqrt(squares.sum() / sizes.sum() / max(k, 1)))
-    return signal, float(np.sum(slopes**2) / sizes.sum())
+    sizes: Array
+    slopes: Array
+    signal: float
+    crosstalk: float
 
+    @classmethod
+    def along(cls, u: Array, groups: Sequence[ColumnGroup], k: int) -> GroupSlopes:
+        """Return the slopes along u; what is common to all columns, as where all are positive, is taken off."""
+        sizes, changes = np.array([float(group.size) for group in groups]), np.array([group.change for group in groups])
+        slopes = changes @ (u / max(float(np.linalg.norm(u)), TINY))
+        slopes = slopes - sizes * (slopes.sum() / sizes.sum())
+        signal = np.sqrt(np.sum(changes**2) / sizes.sum() / max(k, 1))
+        return cls(sizes, slopes, float(signal), max(float(np.sum(slopes**2) / sizes.sum()), TINY))
 
-def forecast(groups: Sequence[ColumnGroup], u: Array, k: int, d: int) -> float:
-    """Return the runs that splitting groups will take until the support stands out, by the first groups."""
-    sizes = np.array([group.size for group in groups], dtype=float)
-    slopes = np.array([group.change for group in groups]) @ (u / max(float(np.linalg.norm(u)), TINY))
-    slopes = slopes - sizes * (slopes.sum() / sizes.sum())
-    signal, crosstalk = strengths(groups, slopes, k)
-    return POOL.evidence * float(np.log(d / k)) * d * crosstalk / max(signal**2, TINY)
+    def odds(self, density: float) -> Array:
+        """Return the log-odds that each group holds a member of the support, whose share of the columns is given."""
+        llr = (self.signal * np.abs(self.slopes) - self.signal**2 / 2) / (self.sizes * self.crosstalk)
+        return np.asarray(np.log(self.sizes * density) + llr)
+
+    def forecast(self, density: float) -> float:
+        """Return the share of all columns that splits will cost until the support stands out of the crosstalk."""
+        return float(POOL.evidence * -np.log(density) * self.crosstalk / max(self.signal**2, TINY))

@@ -114,10 +114,10 @@ class SparseFit:
         if choice.single:
             rest = np.maximum(self.squares - np.einsum("ij,ij->j", across, across), FIT.dependent * self.squares)
             return np.where(choice.may_rise(g), g * g / rest, 0.0)
-        gains = np.zeros(choice.count)
+        gains, rises = np.zeros(choice.count), choice.may_rise(g)
         for unit in range(choice.count):
             T = choice.coordinates([unit])
-            T = T[choice.may_rise(g[T])]
+            T = T[rises[T]]
             if T.size:
                 gram = self.J[:, T].T @ self.J[:, T] + np.diag(self.weight[T]) - across[:, T].T @ across[:, T]
                 gram += FIT.dependent * np.diag(self.squares[T])
