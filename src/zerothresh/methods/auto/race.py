@@ -20,7 +20,7 @@ import math
 from collections.abc import Generator, Sequence
 
 from zerothresh.methods.auto.arm import Arm, Ended
-from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.diagnosis import NOTHING_KNOWN, Diagnosis
 from zerothresh.methods.auto.settings import RACE
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
@@ -146,7 +146,7 @@ def race(
     if not arms:
         return Ended("No strategy fits.")
     entrants = [Entrant(arm, context, diagnosis) for arm in arms]
-    if context.budget >= RACE.value_share * context.n:  # else no calls are kept for F at the result either
+    if diagnosis is not NOTHING_KNOWN and context.budget >= RACE.value_share * context.n:  # else F is not paid for
         start = yield from context.starts(context.everything)  # so that the falls of all entrants can be compared
         if context.theta is context.theta0:
             context.move(context.theta, float(start.mean()))  # the lowest of many random values is not the result

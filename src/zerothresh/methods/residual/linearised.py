@@ -74,10 +74,10 @@ class Linearised:
         """Ask for the outputs at some points, in one round; the best feasible one becomes the iterate."""
         outputs = yield from self.context.outputs(list(points))
         found = [Evaluated(x, r, total_loss(self.loss, r)) for x, r in zip(points, outputs, strict=True)]
-        for run in found:
+        for run, F in zip(found, self.context.mean_losses(outputs).tolist(), strict=True):
             if run.f < self.best and self.context.constraint.holds(run.x):
                 self.best = run.f
-                self.context.move(run.x.copy(), run.f / run.r.size)
+                self.context.move(run.x.copy(), F)
         return found
 
     def begin(self, x: Array) -> Generator[Probes, Answers, None]:

@@ -21,8 +21,9 @@ from zerothresh.rounds.requests import Probes
 class LinearisedOutputs:
     """Linearise all outputs, choose the support on the linear model, and let every call correct it.
 
-    It goes on until no exchange and no restart helps any more, as long as its predictions come true. A linear model
-    that predicts badly, because outputs jump or because noise hides their differences, ends after its forecast.
+    It goes on until no exchange and no restart helps any more, as long as its predictions come true or it gains
+    something before its calls have doubled. A linear model that predicts badly, because outputs jump or because noise
+    hides their differences, ends.
     """
 
     name: ClassVar[str] = "gauss-newton"
@@ -38,7 +39,7 @@ class LinearisedOutputs:
 
     def search(self, context: Context, diagnosis: Diagnosis | None) -> Generator[Probes, Answers, Ended]:
         state, answers, begun = Linearised(context), None, context.used
-        search, forecast = gauss_newton(state), self.forecast(context, diagnosis)
+        search, patience, fall = gauss_newton(state), self.forecast(context, diagnosis), context.fall
         while True:
             try:
                 request = next(search) if answers is None else search.send(answers)
@@ -46,7 +47,9 @@ class LinearisedOutputs:
                 if stop.value:
                     return Ended("The residuals are zero up to rounding or their noise.", certified=True)
                 return Ended("No exchange and no restart that the linear model suggests lowers F any more.")
-            if context.used - begun > forecast and state.truth < OUTPUTS.least_truth:
+            if context.fall > fall:
+                fall, patience = context.fall, max(patience, OUTPUTS.doubling * (context.used - begun))
+            if context.used - begun > patience and state.truth < OUTPUTS.least_truth:
                 share = f"of the falls of F that it predicted of late, only {state.truth:.0%} came about"
                 return Ended(f"The linear model of the outputs predicts badly: {share}.")
             answers = yield request
