@@ -50,7 +50,7 @@ class StepSettings:
     least_gain: float = 1e-3  # predicted share of F below which steps on one support end
     last_gain: float = 1e-12  # the same once no other support is left to try
     least_step: float = 1e-10  # of the length of x
-    burst: int = 5  # steps before other supports are considered
+    burst: int = 4  # steps before other supports are considered
     to_minimum: int = 15  # steps on one support before it is looked at again
     unlimited: int = 10**6
     trial: int = 4  # steps that another support is given to come below
