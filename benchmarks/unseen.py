@@ -31,8 +31,8 @@ def levy(draw: Draw) -> tuple[Function, int, float]:
 
 
 def styblinski(draw: Draw) -> tuple[Function, int, float]:
-    """The function of Styblinski and Tang in 2 or 3 coordinates: 2^s local optima."""
-    s = draw.whole(2, 2, 3)
+    """The function of Styblinski and Tang in 2 coordinates: four local optima."""
+    s = 2
 
     def f(z: Array) -> Array:
         x = 10 * z - 5
