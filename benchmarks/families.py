@@ -12,6 +12,7 @@ from __future__ import annotations
 import applications  # noqa: F401
 import few_coordinates  # noqa: F401
 import regressions  # noqa: F401
+import unseen  # noqa: F401
 from goal_problem import FAMILIES, FIRST_SEED, Draw, GoalProblem
 
 __all__ = ["FAMILIES", "make"]

@@ -108,7 +108,7 @@ WEAK = 20  # weakly active coordinates, if there are any
 FUNCTIONS = {f.__name__: f for f in (branin, ackley, rosenbrock, michalewicz, griewank)}
 
 
-def _hidden(
+def hide(
     draw: Draw, function: Callable[[Draw], tuple[Function, int, float]], d: int, noise: bool, weak: bool, budget: int
 ) -> GoalProblem:
     """Hide a function among d coordinates.
@@ -166,7 +166,7 @@ def _hidden(
 @family("hartmann-10000", d=10_000)
 def hidden_hartmann(draw: Draw, d: int) -> GoalProblem:
     """Hartmann's function to 1 % of its optimum, as it is usually judged."""
-    problem = _hidden(draw, hartmann, d, False, False, 500)
+    problem = hide(draw, hartmann, d, False, False, 500)
     problem.target = 0.99 * problem.F_star
     return problem
 
@@ -176,7 +176,7 @@ def _register(name: str) -> None:
 
         @family(f"{name}-{variant}", noise=variant == "noise", weak=variant == "weak")
         def hidden(draw: Draw, noise: bool, weak: bool) -> GoalProblem:
-            return _hidden(draw, FUNCTIONS[name], 1000, noise, weak, 300)
+            return hide(draw, FUNCTIONS[name], 1000, noise, weak, 300)
 
 
 for _name in FUNCTIONS:

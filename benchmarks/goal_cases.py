@@ -11,6 +11,7 @@ import numpy as np
 from families import make
 from few_coordinates import FUNCTIONS, VARIANTS
 from goal_problem import GoalProblem, solve
+from unseen import HIDDEN, REGRESSIONS
 
 Outcome = dict[str, Any]  # what one draw gave, as JSON can keep it
 Verdict = tuple[str, bool]  # what all draws together gave, and whether that meets the goal
@@ -27,6 +28,7 @@ class Case:
     one: measures the problem with a seed, solved by a method.
     judge: summarises the outcomes of all draws.
     draws: how many draws the goal speaks of.
+    judging: whether it belongs to the judging set alone.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Case:
     one: Callable[[int, Any], Outcome]
     judge: Callable[[Sequence[Outcome]], Verdict]
     draws: int = 10
+    judging: bool = False
 
 
 def _enough(outcomes: Sequence[Outcome], key: str, share: float) -> tuple[str, bool]:
@@ -84,8 +87,10 @@ def within(limit: float, share: float, median: float = inf) -> Callable[[Sequenc
     return judge
 
 
-def _solved(name: str, goal: str, limit: float, share: float, median: float = inf, draws: int = 10) -> Case:
-    return Case(name, goal, reach(name), within(limit, share, median), draws)
+def _solved(
+    name: str, goal: str, limit: float, share: float, median: float = inf, draws: int = 10, judging: bool = False
+) -> Case:
+    return Case(name, goal, reach(name), within(limit, share, median), draws, judging)
 
 
 SOLVED = [
@@ -96,6 +101,10 @@ SOLVED = [
     _solved("mixture-200", "10 of 10", inf, 1.0),
     _solved("mixture", "10 of 10", inf, 1.0),
     _solved("correlated", "9 of 10", inf, 0.9),
+]
+UNSEEN = [
+    *(_solved(f"{name}-{kind}", "9 of 10 in 300", 300, 0.9, judging=True) for name in HIDDEN for kind in VARIANTS),
+    *(_solved(name, "9 of 10", inf, 0.9, judging=True) for name in REGRESSIONS),
 ]
 
 
@@ -224,4 +233,4 @@ APPLICATIONS = [
 ]
 
 
-CASES = (*SOLVED, *BUDGETS, *APPLICATIONS)
+CASES = (*SOLVED, *UNSEEN, *BUDGETS, *APPLICATIONS)

@@ -75,9 +75,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="PATH", help="keep what each draw gave in this file")
     parser.add_argument("--list", action="store_true", help="print the cases and their goals")
     arguments = parser.parse_args()
-    chosen = [case for case in CASES.values() if case.name.startswith(tuple(arguments.only.split(",")))]
+    named = [case for case in CASES.values() if case.name.startswith(tuple(arguments.only.split(",")))]
+    chosen = [case for case in named if arguments.set == "judge" or not case.judging]
     if not chosen:
-        parser.error(f"There is no case {arguments.only!r}. The cases are {', '.join(CASES)}.")
+        parser.error(f"There is no case {arguments.only!r} in this set. The cases are {', '.join(CASES)}.")
     if arguments.list:
         for case in chosen:
             print(f"{case.name:24s} {case.goal:48s} {case.draws} draws")
