@@ -140,7 +140,7 @@ def test_a_budget_too_small_for_one_step_says_how_much_one_step_needs(name):
     method = instance(name)
     problem = zt.problems.ridge(seed=0)
     with pytest.raises(ValueError, match=r"take a budget of at least (\d+)") as error:
-        zt.minimize(problem, None, 2, budget=10, method=method, seed=0)
+        zt.minimize(problem, None, 2, budget=3, method=method, seed=0)
     needed = int(str(error.value).split("budget of at least ")[1].split(",")[0])
     result = zt.minimize(problem, None, 2, budget=needed, method=method, seed=0)
     assert result.nit >= (0 if program else 1)

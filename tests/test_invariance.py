@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
+from zerothresh.methods.auto.arms.linearised_outputs import LinearisedOutputs
 from zerothresh.methods.auto.automatic import ARMS
 from zerothresh.sampling.philox import Stream
 
@@ -234,7 +235,40 @@ told = pytest.mark.parametrize(("method", "case"), [pytest.param(m, c, id=f"{m}:
 
 def test_the_problems_reach_every_strategy_of_auto():
     reached = {name for case in CASES.values() for _, name in plainly("auto", case).result.stages}
-    assert {arm.name for arm in ARMS} <= reached
+    assert {arm.name for arm in ARMS} - {LinearisedOutputs.name} <= reached  # its own tests are below
+
+
+def residual_run(a=1.0, c=1.0, order=None):
+    """A run of auto on a function that returns all residuals: a r(x / c), with coordinates in another order."""
+    order = np.arange(D) if order is None else order
+    points = []
+
+    def residuals(x):
+        z = (x / c)[np.argsort(order)]
+        points.append(z)
+        return a * (np.tanh(ROWS[:90] @ z / 9) - np.tanh(ROWS[:90] @ TRUE / 9))
+
+    found = zt.minimize(
+        residuals, D, 5, outputs="residuals", budget=300, seed=3, bounds=(-4.0 * c, 4.0 * c), progress=False
+    )
+    return np.array(points), found
+
+
+@pytest.mark.parametrize(("a", "c"), [(2.0**-20, 1.0), (1.0, 2.0**30)])
+def test_the_units_of_residuals_and_of_x_do_not_matter_at_all(a, c):
+    points, found = residual_run()
+    others, other = residual_run(a, c)
+    assert found.support.tolist() == np.flatnonzero(TRUE).tolist()
+    assert np.array_equal(points, others)
+    assert [name for _, name in found.stages] == [name for _, name in other.stages] == ["gauss-newton"]
+
+
+def test_the_unit_of_residuals_matters_only_by_rounding():
+    points, _ = residual_run()
+    others, _ = residual_run(7.0, 1e-3)
+    calls = min(len(points), len(others)) - 3  # the last steps are rounding
+    assert calls > D // 2
+    assert np.abs(points[:calls] - others[:calls]).max() <= 1e-3 * np.abs(points).max()
 
 
 @told

@@ -75,7 +75,7 @@ HARM = {
 def test_a_trace_that_is_damaged_after_the_older_snapshot_is_made_again_from_there(harm, method, tmp_path, monkeypatch):
     whole = go(Counted(), method=method)
     asked = iter(range(10**9))
-    monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda self: next(asked) % 2 == 0)
+    monkeypatch.setattr("zerothresh.runs.folder.Run.due", lambda self: next(asked) % 3 == 0)
     assert killed(lambda: go(Counted(whole.nfev - 10), tmp_path / "a", method), lambda: None)[0]
     path = tmp_path / "a" / "trace.csv"
     older, newest = (extent_of(snapshot.read(path)[0]) for _, path in numbered(tmp_path / "a", SNAPSHOT))

@@ -147,6 +147,7 @@ class GaussianProcessSettings:
     first_steps: int = 30  # of L-BFGS from the prior
     later_steps: int = 8  # from the last parameters, which are near
     jitter: float = 1e-9  # of the variance, so that the covariance can be factorised
+    resolution: float = 2.0**-33  # of the deviation of the values: finer than the jitter, coarser than rounding
     least_variance: float = 1e-12  # of the variance: below it rounding decides
     refused: float = 1e10  # the objective where the covariance cannot be factorised
     most_missed: float = 0.2  # of the variance of the values: what a process that predicts F misses of left-out ones

@@ -115,7 +115,10 @@ def _cross_covariance(kernel: str, parameters: Array, Z: Array, X: Array) -> Arr
 
 
 def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float, tuple[float, float]]:
-    """Return values of mean 0 and variance 1, warped if asked for, the log Jacobian, and how it was done."""
+    """Return values of mean 0 and variance 1, warped if asked for, the log Jacobian, and how it was done.
+
+    They are rounded to a fixed resolution: a fit amplifies the last bits, which depend on the unit and offset of F.
+    """
     jacobian, scale, lowest = 0.0, 1.0, float(y.min())
     if warped:
         above = y - lowest
@@ -124,7 +127,8 @@ def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float, tu
         jacobian = -float(np.log(scale + above).sum())
     deviation = max(float(y.std()), TINY)
     centre = float(y.mean())
-    return (y - centre) / deviation, jacobian - y.size * math.log(deviation), centre, deviation, (lowest, scale)
+    t = np.round((y - centre) / (deviation * SET.resolution)) * SET.resolution
+    return t, jacobian - y.size * math.log(deviation), centre, deviation, (lowest, scale)
 
 
 def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, noise: float = 0.0) -> GaussianProcess:
