@@ -33,11 +33,13 @@ This page is made by `benchmarks/goal_page.py` from the figures of `benchmarks/g
   are counted by the problem itself. F is measured without noise at the point that the run would return.
 - The **development set** has fixed parameters and seeds from 0 on; `auto` was developed with it at hand. The **judging
   set** has parameters drawn at random (which coordinates matter, where the optimum lies, n, d, noise, correlation, unit
-  and offset of F) and seeds from 1000 on. It was written before the strategies were tuned, and `auto` was run on it
-  only at the end: no constant was chosen by it.
-- Two things of the judging set were changed after it had been written, and before `auto` was run on it: the level of
-  the noise, and the cases of LassoBench with k = 60. The families are those of the development set, so that it judges
-  other draws and parameters, not other kinds of problems; this holds for the race as well.
+  and offset of F) and seeds from 2000 on. It was fixed before the present round of work, and `auto` was run on it only
+  at the end: no constant was chosen by it. The seeds from 1000 on judged an earlier version; since then they have been
+  used for development.
+- The judging set also has kinds of problems that the development set does not have (`benchmarks/unseen.py`): Levy's
+  function, that of Styblinski and Tang, Gaussian bumps and the valley of Dixon and Price, hidden among about 1,000
+  coordinates, and regressions with the pinball loss, Huber's loss and a tilted one. The race is judged on these alone.
+  While the active subset was developed, functions like the first four were among those that were tried.
 - A goal that is not met is shown as such. `benchmarks/families.py` and the files beside it define the problems, and
   `python benchmarks/goals.py --list` prints the goals.
 
@@ -48,7 +50,7 @@ which are the calls of all seeds until they reach the goal, with the whole budge
 the number of seeds that reach it. `before` is `auto` before it was rebuilt. `paper` is the best of the paper's methods
 on that problem. Its learning rate and its number of directions (and `mu`, if there is noise) were searched in its
 favour for each problem and each goal, in units of the true curvature, which no user knows; its calls are not counted.
-That search was not repeated for this page. `fresh` are the same families with the seeds 1000 to 1007, on which nothing
+That search was not repeated for this page. `fresh` are the same families with the seeds 2000 to 2007, on which nothing
 was developed (real data are the same; only the runs differ). A dash means that no seed reached the goal, and a ratio
 with `>` that the paper's methods did not reach it within their budget.
 
