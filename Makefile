@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run reproduce browser test test-all chaos lint bench goals queries peers methods clean help
+.PHONY: run reproduce browser test test-all chaos lint bench goals queries peers residuals methods clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
 	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
@@ -52,6 +52,10 @@ queries: $(READY)  ## measure all goals on the development and the judging set, 
 peers: $(READY)  ## calls of auto, the paper's methods at their best and other packages on 24 problems, with the search for settings: hours
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python benchmarks/queries.py --plot report/data-profiles.png
+
+residuals: $(READY)  ## runs of gauss-newton on functions that return all residuals, beside DFO-LS, SciPy and Py-BOBYQA: an hour
+	$(BIN)/pip install -q -e '.[bench]'
+	for table in dense sparse noise robust; do $(BIN)/python benchmarks/residuals.py --table $$table || exit 1; done
 
 methods: $(READY)  ## calls of every method on six problems (minutes), and the page of all methods from them
 	$(BIN)/pip install -q -e '.[bench,peers]'
