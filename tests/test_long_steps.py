@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import zerothresh as zt
 from zerothresh.methods.auto.arms.long_steps import LongSteps
 from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.auto.moves.long_moves import LongMoves
 
 
 @dataclass(frozen=True)
@@ -138,3 +140,15 @@ def test_a_table_of_worths_finds_what_groups_hide():
     problem = Overfit()
     found = solve(problem, 12, 400, bounds=(-1.0, 1.0))
     assert found.support.tolist() == problem.true.tolist()
+
+
+def test_a_fall_within_the_noise_is_none():
+    """Otherwise a step that is known, promising and not taken would be tried for ever, without a call."""
+    race = SimpleNamespace(noise=0.1, floor=lambda: 1.0, theta=np.zeros(3), active=np.arange(2))
+    moves = object.__new__(LongMoves)
+    moves.race = race
+    tried = moves._try(np.ones(3), np.array([-0.5, -0.7]))
+    with pytest.raises(StopIteration) as stop:
+        next(tried)
+    assert stop.value.value == 0.0
+    assert not race.theta.any()

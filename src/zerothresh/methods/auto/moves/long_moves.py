@@ -93,7 +93,10 @@ class LongMoves:
         return (yield from self._best_step(self.outside, LONG_STEPS.group_room * scarce * self.room))
 
     def _try(self, point: Array, changes: Array | None = None) -> Generator[Probes, Answers, float]:
-        """Take a point if F falls there; return the change of F. ``changes`` are those of the components, if known."""
+        """Take a point if F falls there by more than noise; return the change of F, and 0 for a fall within the noise.
+
+        ``changes`` are those of the components, if they are known.
+        """
         race = self.race
         if changes is None:
             changes = (yield from race.changes([point], race.active))[0]
@@ -105,7 +108,8 @@ class LongMoves:
             if change < -self.least:
                 self.iterate += 1
                 self.tried.clear()
-        return change
+            return change
+        return max(change, 0.0)
 
     @property
     def least(self) -> float:
