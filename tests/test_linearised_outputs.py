@@ -109,3 +109,12 @@ def test_columns_that_look_like_noise_are_not_measured_again_at_the_same_points(
     found = zt.minimize(residuals, 30, 3, outputs="residuals", budget=300, seed=0)
     assert found.support.tolist() == [3, 9, 15]
     assert len(points) == len(set(points)) == found.nfev < 40
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_may_fix_coordinates_at_zero(seed):
+    rng = np.random.default_rng(seed)
+    A, truth, high = rng.standard_normal((20, 8)), rng.standard_normal(8), np.where(rng.random(8) < 0.4, 0.0, 2.0)
+    found = zt.minimize(lambda x: A @ (x - truth), 8, 3, outputs="residuals", bounds=(-high, high), budget=60, seed=0)
+    assert found.success
+    assert not found.x[high == 0].any()
