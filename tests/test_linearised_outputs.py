@@ -77,3 +77,44 @@ def test_constraints_hold_at_the_result(given):
     assert found.x.min() >= -1.0 or "bounds" not in given
     assert 7 in found.support or "include" not in given
     assert 19 not in found.support or "exclude" not in given
+
+
+@pytest.mark.parametrize("method", ["auto", "gauss-newton"])
+@pytest.mark.parametrize("k", [1, 5])
+def test_where_all_coordinates_may_be_non_zero_the_start_may_be_zero(method, k):
+    A, truth = np.random.default_rng(0).standard_normal((30, k)), np.arange(1.0, k + 1)
+    with pytest.warns(UserWarning, match="nothing is thresholded"):
+        found = zt.minimize(lambda x: A @ (x - truth), k, k, outputs="residuals", budget=100, method=method, seed=0)
+    assert found.success
+    assert np.allclose(found.x, truth, atol=1e-6)
+    assert found.nfev < k + 6
+    assert found.fit.support.size == k
+
+
+def test_a_result_without_non_zeros_has_no_fit_and_prints():
+    found = zt.minimize(lambda x: np.ones(4), 6, 2, outputs="residuals", include=[0], budget=40, seed=0)
+    assert not found.success
+    assert found.fit is None
+    assert "nothing better" in str(found)
+
+
+def test_columns_that_look_like_noise_are_not_measured_again_at_the_same_points():
+    A, truth, points = np.abs(np.random.default_rng(1).standard_normal((50, 30))), np.zeros(30), []
+    truth[[3, 9, 15]] = -1, -2, -0.5
+
+    def residuals(x):
+        points.append(x.tobytes())
+        return A @ (x - truth)
+
+    found = zt.minimize(residuals, 30, 3, outputs="residuals", budget=300, seed=0)
+    assert found.support.tolist() == [3, 9, 15]
+    assert len(points) == len(set(points)) == found.nfev < 40
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_may_fix_coordinates_at_zero(seed):
+    rng = np.random.default_rng(seed)
+    A, truth, high = rng.standard_normal((20, 8)), rng.standard_normal(8), np.where(rng.random(8) < 0.4, 0.0, 2.0)
+    found = zt.minimize(lambda x: A @ (x - truth), 8, 3, outputs="residuals", bounds=(-high, high), budget=60, seed=0)
+    assert found.success
+    assert not found.x[high == 0].any()

@@ -125,12 +125,13 @@ class Fit:
             f"{j:10d}  {value:12.6g}  {error:14.3g}   {a:11.5g} to {b:.5g}"
             for j, value, error, a, b in zip(self.support, self.values, self.standard_errors, low, high, strict=True)
         ]
-        rows += [f"{self._seen[0].size} residuals, standard deviation {self.noise:.3g}"]
+        count = self._seen[0].size
+        rows += [f"{count} residual{'' if count == 1 else 's'}, standard deviation {self.noise:.3g}"]
         return "\n".join(rows)
 
 
 def fit_of(x: Array, residuals: Array | None, known: Linearisation | None, loss: Loss | None) -> Fit | None:
-    """Return the fit at a point, if its outputs and their derivatives by its support are known.
+    """Return the fit at a point that is not 0, if its outputs and their derivatives by its support are known.
 
     Arguments
     ---------
@@ -140,7 +141,9 @@ def fit_of(x: Array, residuals: Array | None, known: Linearisation | None, loss:
     loss: of the outputs, or None if calls return one number.
     """
     support = np.flatnonzero(x)
-    if residuals is None or known is None or loss is None or not np.isin(support, known.coordinates).all():
+    if residuals is None or known is None or loss is None:
+        return None
+    if not support.size or not np.isin(support, known.coordinates).all():
         return None
     order = np.argsort(known.coordinates)
     places = order[np.searchsorted(known.coordinates, support, sorter=order)]

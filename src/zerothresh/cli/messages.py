@@ -39,6 +39,7 @@ _AS_OPTIONS = {
     "on_nan='retry' needs retries": "--on-nan retry needs --retries",
     "on_nan='mask'": "--on-nan mask",
     "outputs=...": "--outputs",
+    "pass outputs='residuals' or outputs='components'": "add --outputs residuals or --outputs components",
     "outputs='residuals'": "--outputs residuals",
     "outputs='components'": "--outputs components",
     "outputs must be": "--outputs must be",

@@ -132,7 +132,8 @@ def scalar(value: Any, *, finite: bool = True) -> float:
         if array.size != 1:
             raise BadValue(
                 f"the function returned an array of shape {array.shape}; it must return one number "
-                "(pass vectorized=True if it takes many points at once)"
+                "(pass outputs='residuals' or outputs='components' if one call returns many outputs, "
+                "or pass vectorized=True if it takes many points at once)"
             )
         if array.dtype.kind not in "fiub":
             raise BadValue(

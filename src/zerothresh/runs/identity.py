@@ -139,6 +139,8 @@ def _difference(folder: Any, name: str, old: Any, new: Any) -> str:
     hidden = name in ("x0", "bounds", "include", "exclude", "groups")  # stored as digests, which tell a reader nothing
     if name == "monitored":
         what = "a monitor" if old else "no monitor"
+    elif name == "masked":
+        what = "on_nan='mask'" if old else "another on_nan than 'mask'"
     else:
         what = f"another {name}" if hidden else f"{name} = {old!r}, not {new!r}"
     return f"the run in {folder} was started with {what}: continue it with the same arguments, or name another folder"

@@ -115,13 +115,16 @@ class Session:
 
     @property
     def closing_message(self) -> str:
-        """Why the run ended, and, if it ended well, what the method remarked last."""
+        """Why the run ended, and, if it ended well, what the method remarked last and whether F is known."""
         remarks = self.remarks
         if self.status is None or not self.status.success:
             return self.message
         if self.found_nothing:
             return f"{self.message}; nothing better than the start was found: {self._what_would_help()}"
-        return f"{self.message} ({remarks[-1][1]})" if remarks else self.message
+        said = f"{self.message} ({remarks[-1][1]})" if remarks else self.message
+        if must_improve(self.task.method) and self.standing.best_x is None:
+            said += "; F at the result is not known, and so not whether it is below F at the start"
+        return said
 
     def _what_would_help(self) -> str:
         """Return a phrase for a user whose run found nothing better than the start."""
@@ -129,7 +132,9 @@ class Session:
         gradient = values * (self.task.d + 1) + self.task.reserve
         if self.task.budget < gradient:
             return f"about {gradient:,} calls would pay for one gradient over all coordinates"
-        return "a larger budget, another start, or bounds that show where to look may help"
+        impatient = self.status is Status.CONVERGED and getattr(self.task.method, "patience", None) is not None
+        more = "patience" if impatient else "budget"
+        return f"a larger {more}, another start, or bounds that show where to look may help"
 
     def open(self) -> bool:
         """Plan the next round, or end if there is none or if it does not fit into the limits.
@@ -157,8 +162,8 @@ class Session:
         free = 0 if known is None else 1
         if plan.calls - free > ledger.remaining():
             made = f"{self.nfev} of {task.budget} have been made"
-            needs = plan.calls - free
-            message = f"the budget is spent: the next round needs {needs} calls, and {made}{self._reserved()}"
+            needs = f"{plan.calls - free} call{'' if plan.calls - free == 1 else 's'}"
+            message = f"the budget is spent: the next round needs {needs}, and {made}{self._reserved()}"
             self.finish(Status.BUDGET, message)
             return False
         if ledger.max_cost is not None and not self.replaying:
@@ -271,7 +276,10 @@ class Session:
         self.open_round = None
         if self.on_nan == "worst" and not np.isfinite(current.values).all():
             self.ended_within_round = True
-            message = "the outputs at the start are not all finite: there are no worse ones to take instead"
+            message = (
+                "the outputs at the start are not all finite: there are no worse ones to take instead "
+                "(on_nan='mask' takes NaN for a missing output)"
+            )
             self.finish(Status.BAD_VALUE, message, final=False)
             return False
         self.learn_outputs(current.values.shape[1])

@@ -90,7 +90,8 @@ def first_columns(state: Linearised) -> Asked:
         yield from state.columns(free)
     if not ahead and _suspect(state, free):
         yield from look(state)
-        yield from state.columns(free)
+        if state.noise > 0:  # otherwise the step is as it was, and the same points would be paid for again
+            yield from state.columns(free)
     yield from _lengthen_silent(state, free)
     state.set_metric()
 

@@ -102,7 +102,9 @@ class Linearised:
 
     @property
     def support(self) -> Indices:
-        """The coordinates that are not 0, or whose unit is chosen or forced."""
+        """The coordinates that are not 0, or whose unit is chosen or forced; all free ones if all may be non-zero."""
+        if self.choice.everything:
+            return np.flatnonzero(~self.fixed | (self.at.x != 0))
         units = self.choice.units(np.flatnonzero(self.at.x))
         return self.choice.coordinates(units)
 

@@ -180,6 +180,7 @@ class SparseFit:
     def exchange(self, chosen: list[int]) -> Fitted:
         """Exchange one unit at a time while that lowers the sum of squares."""
         S = self.choice.coordinates(chosen)
+        chosen = self.choice.units(S)  # without those that bounds fix at 0
         z, value = self.fit(S)
         for _ in range(2 * len(chosen) + FIT.extra):
             better = self._better(chosen, value)
