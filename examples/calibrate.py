@@ -4,7 +4,7 @@
 
 One run of the simulator returns the whole time series: 12 trajectories of three species, sampled ten times. Each run
 takes a moment, as a real simulator would, so that eight of them run at once. The program is killed in the middle and
-continues from its folder: no run is lost, and none is made twice.
+continues from its folder: no finished run is lost, and none is made twice.
 """
 
 from __future__ import annotations

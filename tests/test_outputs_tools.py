@@ -88,7 +88,9 @@ def test_solve_takes_components_models_and_missing_outputs(command, tmp_path):
     options = ["--out", "r.json", "--force"]
     command("solve", "box:squares", "--dim", "12", *SOLVE, "--outputs", "components", *options)
     assert json.loads((tmp_path / "r.json").read_text())["fun"] == pytest.approx(solve().fun, abs=1e-12)
-    command("solve", "box:model", *SOLVE, "--outputs", "residuals", *options)
+    said = command("solve", "box:model", *SOLVE, "--outputs", "residuals", *options)
+    assert "standard error" in said
+    assert len(json.loads((tmp_path / "r.json").read_text())["standard_errors"]) == K
     assert json.loads((tmp_path / "r.json").read_text())["fun"] == solve().fun
     command("solve", "box:holes", "--dim", "12", *SOLVE, "--outputs", "residuals", "--on-nan", "mask", *options)
     assert json.loads((tmp_path / "r.json").read_text())["residuals"][4] is None

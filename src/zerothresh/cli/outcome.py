@@ -50,6 +50,8 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
     }
     if result.residuals is not None:
         content["residuals"] = [_number(value) for value in result.residuals.tolist()]
+    if result.fit is not None:
+        content["standard_errors"] = [_number(value) for value in result.fit.standard_errors.tolist()]
     # One line per key, so that people can read it and a support of thousands does not fill a page.
     lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -120,6 +122,8 @@ def show(
     if trace is not None:
         rows["trace"] = str(trace)
     print_rows(name_of(result.method), rows)
+    if result.fit is not None and result.support.size <= _MOST_SHOWN:
+        say(f"\n{result.fit}")
 
 
 def reason(result: Result) -> str:

@@ -73,8 +73,10 @@ class Auto(Program):
     def search(self, context: Context) -> Asks:
         if lack := _lack(context.d, context.k, context.left):
             context.remark(f"The budget is {lack}.")
-        if LinearisedOutputs().fits(context, None):  # it leads without a diagnosis: its first calls are one
-            ended = yield from race(context, NOTHING_KNOWN, [LinearisedOutputs()], self.patience)
+        arm = LinearisedOutputs()
+        if arm.fits(context, None):  # it leads without a diagnosis: its first calls are one, and gain nothing by themselves
+            patience = self.patience and max(self.patience, arm.forecast(context, None))
+            ended = yield from race(context, NOTHING_KNOWN, [arm], patience)
             if ended.final:
                 context.certified = ended.certified
                 return
