@@ -74,7 +74,7 @@ class Auto(Program):
         if lack := _lack(context.d, context.k, context.left):
             context.remark(f"The budget is {lack}.")
         arm = LinearisedOutputs()
-        if arm.fits(context, None):  # it leads without a diagnosis: its first calls are one, and gain nothing by themselves
+        if arm.fits(context, None):  # it leads without a diagnosis: its first calls are one
             patience = self.patience and max(self.patience, arm.forecast(context, None))
             ended = yield from race(context, NOTHING_KNOWN, [arm], patience)
             if ended.final:
