@@ -154,6 +154,22 @@ def test_noise_does_not_lead_to_wrong_coordinates():
     assert found == set(active.tolist())
 
 
+def test_a_hybrid_that_noise_takes_for_another_one_leaves_no_wrong_coordinate():
+    def rippled(z):
+        x = 64 * (z - 0.4)
+        return float(-20 * np.exp(-0.2 * np.sqrt((x**2).mean())) - np.exp(np.cos(2 * np.pi * x).mean()))
+
+    wrong = 0
+    for seed in range(8):
+        f, active = embedded(rippled, 4, seed)
+        rng = np.random.default_rng(seed)
+        found, _, _, _ = driven(
+            lambda x, f=f, rng=rng: f(x) + 1e-2 * rng.standard_normal(), screened, k=4, seed=seed, budget=400
+        )
+        wrong += len(found - set(active.tolist()))
+    assert wrong == 0
+
+
 def test_a_flat_start_is_left():
     f, active = embedded(lambda z: min(hartmann(z), -0.5), 6, 2)
     _, context, _, _ = driven(f, arm, seed=2, budget=300)

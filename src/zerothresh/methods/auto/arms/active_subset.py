@@ -104,6 +104,8 @@ class _SubsetSearch:
         start, random = self.rows[0][2], self.diagnosis.random
         chosen = self._choose()
         low, high = (end[chosen] for end in screen.region())
+        elsewhere = np.delete(context.theta - self.base, chosen).any()  # this search does not see the point of the run
+        bar = context.fun if elsewhere and context.fun is not None else start  # what it must be better than
 
         def point(z: Array) -> Array:
             theta = self.base.copy()
@@ -122,7 +124,7 @@ class _SubsetSearch:
             return np.asarray(every.mean(axis=1))
 
         def report(z: Array, fun: float) -> None:
-            if context.fun is None or fun < (start if random else context.fun):
+            if context.fun is None or fun < (bar if random else context.fun):
                 context.move(point(z), fun)
 
         X, y, counts, hybrids = self._data(chosen)

@@ -20,25 +20,15 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
+from zerothresh.methods.auto.moves.hybrid_groups import Chosen, Group, subsets
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
-Chosen = frozenset[int]  # the groups that a hybrid takes from b
-
 
 class TooManyActive(Exception):
     """More coordinates matter than the bisection can pay for."""
-
-
-class Group:
-    """Coordinates of which at least one is active."""
-
-    def __init__(self, members: Indices) -> None:
-        self.members = members
-        self.undivided = 0  # halvings that found all active ones on one side
-        self.weak = False  # whether it changes F so little that it is left as it is
 
 
 class Bisection:
@@ -94,6 +84,7 @@ class Bisection:
             if sum(not group.weak for group in self.groups.values()) > self.limit:
                 raise TooManyActive
         if self.comparison.random:
+            yield from self._verify()
             yield from self._confirm()
         return self._found()
 
@@ -138,7 +129,7 @@ class Bisection:
     def _calls_per_bit(self, batch: list[int]) -> float:
         """Return what a batch costs: the hybrids that are not known yet, and one call per halving."""
         prefix = self._before(batch[0])
-        unknown = sum(prefix | part not in self.known for part in _subsets(batch))
+        unknown = sum(prefix | part not in self.known for part in subsets(batch))
         bits = [math.log2(self.groups[name].members.size) for name in batch]
         return (unknown + math.ceil(max(bits))) / sum(bits)
 
@@ -150,7 +141,7 @@ class Bisection:
     def _halve(self, batch: list[int]) -> Generator[Probes, Answers, None]:
         """Halve each group of the batch with one call, if its value is one of those of the batch's hybrids."""
         prefix = self._before(batch[0])
-        parts = _subsets(batch)
+        parts = subsets(batch)
         unknown = [part for part in parts if prefix | part not in self.known]
         if unknown:
             values = yield from self._ask([self._members(prefix | part) for part in unknown])
@@ -207,6 +198,24 @@ class Bisection:
         self.known = {(key - {name}) | {one, two} if name in key else key: v for key, v in self.known.items()}
         self.known[prefix | {one}] = value, 1
 
+    def _verify(self) -> Generator[Probes, Answers, None]:
+        """Ask whether what is left of all groups changes F as they did; if not, drop what changes nothing.
+
+        A value that was taken for that of another hybrid leaves a group without its active coordinate.
+        """
+        names = list(self.groups)
+        if self.context.left < (len(names) + 1) * self.components.size:
+            return
+        whole = yield from self._ask([self._members(frozenset(names))])
+        if self.comparison.distance(whole[0], self.known[frozenset(names)][0], 0.0) <= 1:
+            return
+        prefixes = [self._before(name) for name in names]
+        path = [*(yield from self._ask([self._members(prefix) for prefix in prefixes])), whole[0]]
+        self.known |= {prefix: (value, 1) for prefix, value in zip([*prefixes, frozenset(names)], path, strict=True)}
+        for name, off, on in zip(names, path, path[1:], strict=False):
+            if self.comparison.distance(off, on, 0.0) <= 1:
+                self._drop(name)
+
     def _confirm(self) -> Generator[Probes, Answers, None]:
         """Ask again for the effect of each single coordinate, and drop those that were noise."""
         for name in [name for name, group in self.groups.items() if group.members.size == 1 and not group.weak]:
@@ -238,11 +247,3 @@ class Bisection:
             for name, group in self.groups.items()
             if group.members.size == 1 and not group.weak
         }
-
-
-def _subsets(names: list[int]) -> list[Chosen]:
-    """Return all subsets: those of one name less, each without and with the last one."""
-    subsets: list[Chosen] = [frozenset()]
-    for name in names:
-        subsets += [part | {name} for part in subsets]
-    return subsets
