@@ -59,7 +59,7 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
             if (yield from _try(state, y)):
                 return
             trials -= state.context.used - used
-        chosen = set(np.argsort(-odds, kind="stable")[: k if worth else len(groups)].tolist())
+        chosen = set(np.argsort(-odds, kind="stable")[: max(k, state.width) if worth else len(groups)].tolist())
         rest = [group for place, group in enumerate(groups) if place not in chosen]
         groups = rest + (yield from _split(state, [groups[place] for place in sorted(chosen)], whole=not worth))
 

@@ -33,9 +33,9 @@ def first_fit(state: Linearised) -> Tried:
         _, y = state.fits(state.J, restarts, damping=damping)[0]
         if np.array_equal(y, state.at.x):
             return False
-        run = (yield from state.runs([y]))[0]
+        run, beside = yield from state.trial(y, state.support_of(y))
         if run.f < state.at.f:
-            state.move(run)
+            state.move(run, beside)
             return True
         typical = float(np.median(np.einsum("ij,ij->j", state.J, state.J) / state.D**2))
         damping = max(EXCHANGE.damping_growth * damping, EXCHANGE.damping * typical)
@@ -78,13 +78,13 @@ def _known(state: Linearised, y: Array, present: tuple[int, ...]) -> bool:
 
 def _try(state: Linearised, y: Array) -> Tried:
     """Move to a point of another support if F is lower there, or after a few steps from there."""
-    saved, run = state.saved(), (yield from state.runs([y]))[0]
+    saved, (run, beside) = state.saved(), (yield from state.trial(y, state.support_of(y)))
     if run.f < state.at.f:
-        state.move(run)
+        state.move(run, beside)
         return True
     if run.f < EXCHANGE.hopeless * state.start:
         before = state.at.f
-        state.move(run)
+        state.move(run, beside)
         yield from descend(state, STEP.trial)
         if state.at.f < before:
             return True
