@@ -9,8 +9,8 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.column_groups import grouped_columns, groups_fit
 from zerothresh.methods.residual.jacobians.output_noise import Rung, best_rung, ends, like_noise, noise_below
-from zerothresh.methods.residual.linearised import UNKNOWN, Linearised
-from zerothresh.methods.residual.residual_settings import LOOK, TINY
+from zerothresh.methods.residual.linearised import Linearised
+from zerothresh.methods.residual.residual_settings import LOOK, TINY, UNKNOWN
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

@@ -15,7 +15,7 @@ from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJaco
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss
 from zerothresh.methods.residual.jacobians.robust_fit import Fits, sparse_fits
 from zerothresh.methods.residual.jacobians.sparse_fit import Choice
-from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, STEP, TINY
+from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, STEP, TINY, UNKNOWN
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -30,7 +30,6 @@ class Evaluated:
 
 
 Runs = Generator[Probes, Answers, list[Evaluated]]
-UNKNOWN = 1e300  # the age of a column that was never measured
 
 
 def choice_of(context: Context) -> Choice:
