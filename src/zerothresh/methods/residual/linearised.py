@@ -135,14 +135,21 @@ class Linearised:
         if chosen.size:
             self.differ(chosen, (yield from self.runs(self._beside(self.at.x, chosen))))
 
-    def trial(self, y: Array, S: Indices) -> Generator[Probes, Answers, tuple[Evaluated, list[Evaluated]]]:
-        """Make a run at a point, and those of its columns S if they take no longer.
+    def trial(
+        self, y: Array, S: Indices, others: Sequence[Array] = ()
+    ) -> Generator[Probes, Answers, tuple[Evaluated, list[Evaluated]]]:
+        """Make a run at a point, those of its columns S if they take no longer, and those at other points.
 
-        Under noise, columns that learn from all steps are better than those of one point.
+        Return the run at y and those of its columns; if F is not lower there, the best of all without columns. Under
+        noise, columns that learn from all steps are better than those of one point.
         """
-        wide = S.size < min(self.width, self.context.left) and self.noise == 0
-        run, *beside = yield from self.runs([y, *self._beside(y, S)] if wide else [y])
-        return run, beside
+        wide = S.size < min(self.width, self.context.left - len(others)) and self.noise == 0
+        beside = self._beside(y, S) if wide else []
+        made = yield from self.runs([y, *others, *beside])
+        trials = made[: 1 + len(others)]
+        if made[0].f < self.at.f or not others:
+            return made[0], made[len(trials) :]
+        return min(trials, key=lambda run: run.f), []
 
     def _beside(self, x: Array, chosen: Indices) -> list[Array]:
         """Return the points at a difference step from x along some coordinates."""
