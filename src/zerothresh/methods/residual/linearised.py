@@ -133,7 +133,7 @@ class Linearised:
     def columns(self, chosen: Indices) -> Generator[Probes, Answers, None]:
         """Measure some columns at the present point, all in one round."""
         if chosen.size:
-            self.differ(chosen, (yield from self.runs(self._beside(self.at.x, chosen))))
+            self.differ(chosen, (yield from self.runs(self.beside(self.at.x, chosen))))
 
     def trial(
         self, y: Array, S: Indices, others: Sequence[Array] = ()
@@ -144,14 +144,14 @@ class Linearised:
         noise, columns that learn from all steps are better than those of one point.
         """
         wide = S.size < min(self.width, self.context.left - len(others)) and self.noise == 0
-        beside = self._beside(y, S) if wide else []
+        beside = self.beside(y, S) if wide else []
         made = yield from self.runs([y, *others, *beside])
         trials = made[: 1 + len(others)]
         if made[0].f < self.at.f or not others:
             return made[0], made[len(trials) :]
         return min(trials, key=lambda run: run.f), []
 
-    def _beside(self, x: Array, chosen: Indices) -> list[Array]:
+    def beside(self, x: Array, chosen: Indices) -> list[Array]:
         """Return the points at a difference step from x along some coordinates."""
         steps = self.step * np.where(self.noise > 0, self.length, np.maximum(np.abs(x), self.length))
         return [self.moved(np.where(np.arange(x.size) == j, steps, 0.0), x) for j in chosen]
