@@ -28,6 +28,7 @@ class GaussNewton(Program):
     ---------
     width: int, default 1. The calls that take no longer together than one, as with as many workers. If it exceeds k,
         every step measures the columns of the support at the new point in the same round: fewer rounds, more calls.
+        The result depends on it, and not on the number of workers.
 
     Reference: Cartis and Roberts, *A derivative-free Gauss-Newton method*, Math. Prog. Comp. 2019, for k = d.
 
