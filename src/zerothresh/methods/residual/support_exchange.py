@@ -28,18 +28,23 @@ def descend(
 
 def first_fit(state: Linearised) -> Tried:
     """Move to the sparse minimiser of the linearised model, damped until F falls; idle workers try more damping."""
-    dampings, restarts = _dampings(state), EXCHANGE.first_restarts
+    dampings = _dampings(state)
     at_once = max(state.width - state.choice.k, 1)  # beside the columns of the first of them
     for begin in range(0, len(dampings), at_once):
-        fits = [state.fits(state.J, restarts, damping=damping)[0][1] for damping in dampings[begin : begin + at_once]]
+        fits = [_damped_fit(state, damping) for damping in dampings[begin : begin + at_once]]
         if np.array_equal(fits[0], state.at.x):
             return False
         run, beside = yield from state.trial(fits[0], state.support_of(fits[0]), fits[1:])
         if run.f < state.at.f:
             state.move(run, beside)
             return True
-        restarts = EXCHANGE.few_restarts
     return False
+
+
+def _damped_fit(state: Linearised, damping: float) -> Array:
+    """Return the sparse minimiser of the linearised model, which is searched for thoroughly without damping."""
+    restarts = EXCHANGE.few_restarts if damping > 0 else EXCHANGE.first_restarts
+    return state.fits(state.J, restarts, damping=damping)[0][1]
 
 
 def _dampings(state: Linearised) -> list[float]:
