@@ -77,8 +77,8 @@ def test_a_session_knows_nothing_of_files():
         assert "open" not in called, path
 
 
-# Coefficients of formulas that no decision depends on, by file of methods/auto.
-FORMULAS = {
+# Coefficients of formulas that no decision depends on, by folder of methods and file.
+FORMULAS_OF_AUTO = {
     "arms/row_learning.py": {4, 100},  # four blocks of points; per cent
     "findings.py": {3},  # a cube root
     "line_probe.py": {4},  # two steps to both sides
@@ -89,6 +89,14 @@ FORMULAS = {
     "moves/corner_proposals.py": {6},  # random numbers of one proposal
     "moves/parabola_test.py": {3},  # a third difference
 }
+FORMULAS = {
+    "auto": FORMULAS_OF_AUTO,
+    "residual": {
+        "jacobians/filtered_jacobian.py": {4},  # the squared half of a second difference
+        "support_descent.py": {4},  # the same, by the fourth power of a length
+    },
+}
+SETTINGS = {"settings.py", "residual_settings.py"}
 PLAIN = {0, 0.5, 1, 2}  # plain arithmetic
 
 
@@ -102,12 +110,13 @@ def bare_numbers(tree: ast.Module) -> set[float]:
     return {node.value for node in numbers if id(node) not in within} - PLAIN
 
 
-def test_every_number_on_which_a_decision_of_auto_depends_has_a_name():
-    folder = ROOT / "methods" / "auto"
-    paths = (path for path in sorted(folder.rglob("*.py")) if path.name not in ("settings.py", "niht.py"))
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_number_on_which_a_decision_depends_has_a_name(name):
+    folder, formulas = ROOT / "methods" / name, FORMULAS[name]
+    paths = (path for path in sorted(folder.rglob("*.py")) if path.name not in SETTINGS | {"niht.py"})
     bare = {str(path.relative_to(folder)): bare_numbers(ast.parse(path.read_text())) for path in paths}
-    assert {path: numbers for path, numbers in bare.items() if numbers - FORMULAS.get(path, set())} == {}
-    assert [path for path in FORMULAS if bare[path] != FORMULAS[path]] == []
+    assert {path: numbers for path, numbers in bare.items() if numbers - formulas.get(path, set())} == {}
+    assert [path for path in formulas if bare[path] != formulas[path]] == []
 
 
 def test_no_file_of_auto_is_longer_than_250_lines_except_its_settings():

@@ -6,8 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
+from killing import die, killed
 
 import zerothresh as zt
+from zerothresh.methods import GaussNewton
 from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss, working
@@ -285,6 +287,91 @@ def test_all_coordinates_at_once_reach_a_minimum_that_is_not_zero():
     J = np.stack([np.exp(-result.x[1] * t), -result.x[0] * t * np.exp(-result.x[1] * t)], axis=1)
     r = fun(result.x)
     assert np.abs(J.T @ r).max() < 1e-5 * np.linalg.norm(J) * np.linalg.norm(r)
+
+
+class Rounded(Curves):
+    """The same without BLAS, whose last bits depend on where x lies in memory; it may die at a given call."""
+
+    fingerprint = "curves"
+
+    def __init__(self, dies_at=None, **options):
+        super().__init__(**options)
+        self.y, self.dies_at = self.link((self.A * self.truth).sum(axis=1)), dies_at
+
+    def __call__(self, x):
+        self.calls.append(x.tobytes())
+        if len(self.calls) == self.dies_at:
+            die()
+        return self.link((self.A * x).sum(axis=1)) - self.y
+
+
+WAYS = ["gauss-newton", GaussNewton(width=8), "auto"]
+every_way = pytest.mark.parametrize("method", WAYS, ids=str)
+every_size = pytest.mark.parametrize("size", [{}, {"d": 80, "k": 4}], ids=["columns", "groups"])
+
+
+@every_size
+@every_way
+def test_the_bits_are_the_same_for_any_number_of_workers_and_every_run_is_counted(method, size):
+    alone, together = Rounded(**size), Rounded(**size)
+    expected, found = solve(alone, method=method), solve(together, method=method, workers=8)
+    assert np.array_equal(found.x, expected.x)
+    assert np.array_equal(found.residuals, expected.residuals)
+    assert found.stages == expected.stages
+    assert found.nfev == expected.nfev == len(alone.calls) == len(together.calls)
+    assert sorted(together.calls) == sorted(alone.calls)
+
+
+@every_size
+@every_way
+def test_a_run_that_is_killed_goes_on_and_asks_for_nothing_twice(tmp_path, method, size):
+    whole = Rounded(**size)
+    expected, asked = solve(whole, method=method), []
+    for _ in range(2):
+        first = Rounded(dies_at=24, **size)
+        dead, calls = killed(
+            lambda run=first: solve(run, method=method, run=tmp_path / "run"), lambda run=first: run.calls
+        )
+        assert dead
+        asked += calls[:-1]
+    second = Rounded(**size)
+    found = solve(second, method=method, run=tmp_path / "run")
+    assert np.array_equal(found.x, expected.x)
+    assert found.nfev == expected.nfev
+    assert asked + second.calls == whole.calls
+
+
+def test_the_first_run_two_of_a_look_and_one_per_column_come_before_the_support():
+    result = solve(Curves(0))
+    assert {name: used for used, name in result.stages}["support"] == 1 + 2 + 40
+
+
+@pytest.mark.parametrize("budget", [2, 3, 43, 44, 45, 47, 50, 53])
+@pytest.mark.parametrize("width", [1, 4, 8])
+def test_no_budget_is_exceeded_however_wide_the_rounds_are(width, budget):
+    fun = Curves(0)
+    result = solve(fun, method=GaussNewton(width=width), budget=budget)
+    assert result.nfev == len(fun.calls) <= budget
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("d", [40, 80])
+def test_more_width_takes_fewer_rounds_and_finds_the_same(d, seed):
+    rounds = []
+    for width in (1, 16):
+        fun = Curves(seed, d=d)
+        asked = []
+        many = lambda X, fun=fun, asked=asked: asked.append(len(X)) or np.array([fun(x) for x in X])
+        many.d, many.k = fun.d, fun.k
+        result = solve(many, method=GaussNewton(width=width), vectorized=True)
+        assert np.allclose(result.x, fun.truth, atol=1e-6)
+        rounds.append(len(asked))
+    assert rounds[1] < 0.8 * rounds[0]
+
+
+def test_a_width_that_is_no_number_of_calls_is_refused_with_a_sentence():
+    with pytest.raises(ValueError, match="width"):
+        GaussNewton(width=0)
 
 
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):

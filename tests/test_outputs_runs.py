@@ -28,6 +28,8 @@ METHODS = [
     zt.methods.NIHT(),
     zt.methods.Index(),
     Halving(),
+    zt.methods.GaussNewton(),
+    zt.methods.GaussNewton(width=4),
 ]
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 

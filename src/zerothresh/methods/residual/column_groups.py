@@ -26,12 +26,12 @@ Support = tuple[int, ...]
 
 
 def groups_fit(state: Linearised, free: Indices) -> bool:
-    """Whether groups may be worth it: many columns for each non-zero and no noise, or too few runs for all columns."""
+    """Whether groups may be worth it: many columns for each split and no noise, or too few runs for all columns."""
     choice = state.choice
     if not choice.single or choice.everything:
         return False
     short = state.context.left < free.size + POOL.reserve * choice.k
-    return short or (state.noise == 0 and free.size >= POOL.least * choice.k)
+    return short or (state.noise == 0 and free.size >= POOL.least * max(choice.k, state.width))
 
 
 def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answers, None]:
@@ -59,7 +59,7 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
             if (yield from _try(state, y)):
                 return
             trials -= state.context.used - used
-        chosen = set(np.argsort(-odds, kind="stable")[: k if worth else len(groups)].tolist())
+        chosen = set(np.argsort(-odds, kind="stable")[: max(k, state.width) if worth else len(groups)].tolist())
         rest = [group for place, group in enumerate(groups) if place not in chosen]
         groups = rest + (yield from _split(state, [groups[place] for place in sorted(chosen)], whole=not worth))
 

@@ -9,28 +9,30 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.column_groups import grouped_columns, groups_fit
 from zerothresh.methods.residual.jacobians.output_noise import Rung, best_rung, ends, like_noise, noise_below
-from zerothresh.methods.residual.linearised import UNKNOWN, Linearised
-from zerothresh.methods.residual.residual_settings import LOOK, TINY
+from zerothresh.methods.residual.linearised import Evaluated, Linearised
+from zerothresh.methods.residual.residual_settings import LOOK, TINY, UNKNOWN
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 Asked = Generator[Probes, Answers, None]
+NONE = np.empty(0, np.int64)
 
 
-def look(state: Linearised) -> Asked:
+def look(state: Linearised, early: Indices = NONE) -> Asked:
     """Find the length of a typical coordinate, the noise of the outputs, and the difference step that both allow.
 
     Two runs along a random direction show the first and the second difference. The second is small over a short step
-    if the outputs are smooth. If not, the step is lengthened until slopes stand out of the noise.
+    if the outputs are smooth. If not, the step is lengthened until slopes stand out of the noise. The columns ``early``
+    are measured along with the first two runs, and count if their changes turn out to be neither small nor large.
     """
     signs = np.where(2 * state.context.rng.uniform(state.at.x.size) < 1, -1.0, 1.0)
     signs[state.fixed] = 0.0
-    state.looked = True
-    ladder = [(yield from _short_rung(state, signs))]
+    state.looked, first = True, not state.J.any()
+    ladder = [(yield from _short_rung(state, signs, early))]
     while not ends(ladder) and len(ladder) < LOOK.rungs:
         ladder.append((yield from _rung(state, signs, ladder[-1].step * LOOK.lengthen)))
     best, n, size = best_rung(ladder), state.at.r.size, state.size
-    if ladder[best].first > 0 and size > 0 and not state.J.any():
+    if ladder[best].first > 0 and size > 0 and first:
         slope = ladder[best].first / ladder[best].step / np.sqrt(np.count_nonzero(signs))  # of a typical coordinate
         state.length = state.length * min(size / slope, 1 / TINY)
     if best == 0:
@@ -45,19 +47,28 @@ def look(state: Linearised) -> Asked:
     state.context.remark(f"The outputs are noisy: about {sigma * np.sqrt(n) / size:.1g} of those at the start.")
 
 
-def _rung(state: Linearised, signs: Array, step: float) -> Generator[Probes, Answers, Rung]:
+def _rung(state: Linearised, signs: Array, step: float, early: Indices = NONE) -> Generator[Probes, Answers, Rung]:
     """Look along a direction with one and two steps, which are given in lengths."""
     shift = step * state.length * signs
-    near, far = yield from state.runs([state.moved(shift), state.moved(2 * shift)])
+    points = [state.moved(shift), state.moved(2 * shift), *state.beside(state.at.x, early)]
+    near, far, *others = yield from state.runs(points)
+    clear = [_clear(state, run) for run in others]
+    state.differ(early[clear], [run for run, good in zip(others, clear, strict=True) if good])
     if not np.isfinite(near.f + far.f):
         return Rung(step, 0.0, np.inf)
     first = state.change(near)
     return Rung(step, float(np.linalg.norm(first)), float(np.linalg.norm(state.change(far) - 2 * first)))
 
 
-def _short_rung(state: Linearised, signs: Array) -> Generator[Probes, Answers, Rung]:
+def _clear(state: Linearised, run: Evaluated) -> bool:
+    """Whether the outputs have changed by neither too little nor too much for a difference."""
+    change = float(np.linalg.norm(state.change(run))) / max(state.size, TINY)
+    return LOOK.least_change < change < LOOK.most_change
+
+
+def _short_rung(state: Linearised, signs: Array, early: Indices) -> Generator[Probes, Answers, Rung]:
     """Return a rung whose step changes the outputs, but little; the unit of x is found on the way, if it is another."""
-    rung, longer = (yield from _rung(state, signs, state.step)), False
+    rung, longer = (yield from _rung(state, signs, state.step, early)), False
     for _ in range(LOOK.rescalings):
         change = rung.first / max(state.size, TINY)
         if change < LOOK.least_change:
@@ -81,13 +92,14 @@ def first_columns(state: Linearised) -> Asked:
     free = np.flatnonzero(~state.fixed)
     ahead = LOOK.share * free.size >= 2
     if ahead:
-        yield from look(state)
+        idle = 0 if groups_fit(state, free) else max(state.width - 2, 0)
+        yield from look(state, free[:idle])
     if groups_fit(state, free):
         yield from grouped_columns(state, free)
         if state.done:
             return
     else:
-        yield from state.columns(free)
+        yield from state.columns(free[state.age[free] > 0] if state.noise == 0 else free)
     if not ahead and _suspect(state, free):
         yield from look(state)
         if state.noise > 0:  # otherwise the step is as it was, and the same points would be paid for again

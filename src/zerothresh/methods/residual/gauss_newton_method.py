@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from zerothresh.basics import check
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.program.replay import Replayed
@@ -17,16 +18,22 @@ from zerothresh.rounds.task import Task
 @register("gauss-newton")
 @dataclass(frozen=True)
 class GaussNewton(Program):
-    """Sparse Gauss-Newton on the residuals of each call: about d calls in all, and no settings.
+    """Sparse Gauss-Newton on the residuals of each call: about d calls in all.
 
     Every call returns all outputs, ``outputs="residuals"``. Columns of the Jacobian are differences, asked for
     together; the support is the best one of the linearised model, and every step teaches the Jacobian. It ends when the
     outputs are matched up to their noise, or when no exchange and no restart finds anything better.
 
+    Arguments
+    ---------
+    width: int, default 1. The calls that take no longer together than one, as with as many workers. If it exceeds k,
+        every step measures the columns of the support at the new point in the same round: fewer rounds, more calls.
+        The result depends on it, and not on the number of workers.
+
     Reference: Cartis and Roberts, *A derivative-free Gauss-Newton method*, Math. Prog. Comp. 2019, for k = d.
 
     >>> GaussNewton()
-    GaussNewton()
+    GaussNewton(width=1)
     """
 
     family: ClassVar[str] = "residual"
@@ -35,6 +42,11 @@ class GaussNewton(Program):
     memory: ClassVar[str] = "m per call + 2 m d"
     must_improve: ClassVar[bool] = True
     needs_outputs: ClassVar[bool] = True
+
+    width: int = 1
+
+    def __post_init__(self) -> None:
+        check.count("width", self.width, what=" (the calls that take no longer together than one)")
 
     def begin(self, task: Task) -> Replayed:
         if task.outputs is None or task.outputs.kind != "residuals":
@@ -45,4 +57,4 @@ class GaussNewton(Program):
         return super().begin(task)
 
     def search(self, context: Context) -> Asks:
-        context.certified = yield from gauss_newton(Linearised(context))
+        context.certified = yield from gauss_newton(Linearised(context, self.width))

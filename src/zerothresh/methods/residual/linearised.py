@@ -15,7 +15,7 @@ from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJaco
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss
 from zerothresh.methods.residual.jacobians.robust_fit import Fits, sparse_fits
 from zerothresh.methods.residual.jacobians.sparse_fit import Choice
-from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, STEP, TINY
+from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, STEP, TINY, UNKNOWN
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -30,7 +30,6 @@ class Evaluated:
 
 
 Runs = Generator[Probes, Answers, list[Evaluated]]
-UNKNOWN = 1e300  # the age of a column that was never measured
 
 
 def choice_of(context: Context) -> Choice:
@@ -55,10 +54,11 @@ class Linearised:
     step: float, a difference step over the length.
     noise: float, the summed square of the noise of a difference of two runs.
     goal: float, the sum of losses at which nothing is left to gain.
+    width: int, the number of runs that take no longer than one.
     """
 
-    def __init__(self, context: Context) -> None:
-        self.context, self.choice = context, choice_of(context)
+    def __init__(self, context: Context, width: int = 1) -> None:
+        self.context, self.choice, self.width = context, choice_of(context), width
         self.loss = None if isinstance(context.loss, Squared) else context.loss
         self.step, self.noise, self.curvature, self.goal = LOOK.step, 0.0, 0.0, 0.0
         self.best = np.inf
@@ -103,10 +103,13 @@ class Linearised:
     @property
     def support(self) -> Indices:
         """The coordinates that are not 0, or whose unit is chosen or forced; all free ones if all may be non-zero."""
+        return self.support_of(self.at.x)
+
+    def support_of(self, x: Array) -> Indices:
+        """Return the same for another point."""
         if self.choice.everything:
-            return np.flatnonzero(~self.fixed | (self.at.x != 0))
-        units = self.choice.units(np.flatnonzero(self.at.x))
-        return self.choice.coordinates(units)
+            return np.flatnonzero(~self.fixed | (x != 0))
+        return self.choice.coordinates(self.choice.units(np.flatnonzero(x)))
 
     @property
     def done(self) -> bool:
@@ -117,9 +120,9 @@ class Linearised:
         """Return how the outputs differ from those at the present point; 0 where one is missing."""
         return np.nan_to_num(run.r - self.at.r)
 
-    def moved(self, shift: Array) -> Array:
-        """Return the present point plus a short shift, each part of which is reversed where a bound is in the way."""
-        x, low, high = self.at.x, self.choice.low, self.choice.high
+    def moved(self, shift: Array, x: Array | None = None) -> Array:
+        """Return a point, or the present one, plus a short shift; a part of it is reversed if a bound is in the way."""
+        x, low, high = self.at.x if x is None else x, self.choice.low, self.choice.high
         y = x + shift
         return np.clip(np.where((y < low) | (y > high), x - shift, y), low, high)
 
@@ -131,13 +134,34 @@ class Linearised:
 
     def columns(self, chosen: Indices) -> Generator[Probes, Answers, None]:
         """Measure some columns at the present point, all in one round."""
-        x = self.at.x
+        if chosen.size:
+            self.differ(chosen, (yield from self.runs(self.beside(self.at.x, chosen))))
+
+    def trial(
+        self, y: Array, S: Indices, others: Sequence[Array] = ()
+    ) -> Generator[Probes, Answers, tuple[Evaluated, list[Evaluated]]]:
+        """Make a run at a point, those of its columns S if they take no longer, and those at other points.
+
+        Return the run at y and those of its columns; if F is not lower there, the best of all without columns. Under
+        noise, columns that learn from all steps are better than those of one point.
+        """
+        wide = S.size < min(self.width, self.context.left - len(others)) and self.noise == 0
+        beside = self.beside(y, S) if wide else []
+        made = yield from self.runs([y, *others, *beside])
+        trials = made[: 1 + len(others)]
+        if made[0].f < self.at.f or not others:
+            return made[0], made[len(trials) :]
+        return min(trials, key=lambda run: run.f), []
+
+    def beside(self, x: Array, chosen: Indices) -> list[Array]:
+        """Return the points at a difference step from x along some coordinates."""
         steps = self.step * np.where(self.noise > 0, self.length, np.maximum(np.abs(x), self.length))
-        points = [self.moved(np.where(np.arange(x.size) == j, steps, 0.0)) for j in chosen]
-        if not points:
-            return
-        for j, run in zip(chosen, (yield from self.runs(points)), strict=True):
-            h = run.x[j] - x[j]
+        return [self.moved(np.where(np.arange(x.size) == j, steps, 0.0), x) for j in chosen]
+
+    def differ(self, chosen: Indices, runs: Sequence[Evaluated]) -> None:
+        """Take columns from runs beside the present point, one for each."""
+        for j, run in zip(chosen, runs, strict=True):
+            h = run.x[j] - self.at.x[j]
             if np.isfinite(run.f) and h != 0:
                 self.J[:, j] = self.change(run) / h
                 self.measured[:, j] = self.J[:, j]
@@ -213,12 +237,14 @@ class Linearised:
         self.J[:, S], self.age[S] = known.J, np.diag(known.rescaled(self.D[S]).P)
         self._publish()
 
-    def move(self, run: Evaluated) -> None:
+    def move(self, run: Evaluated, beside: Sequence[Evaluated] = ()) -> None:
         """Move to a run that was asked for outside a descent; the columns along the step learn from it."""
         S = np.flatnonzero((run.x != 0) | (self.at.x != 0))
         known = self.filter_on(S)
         s = (run.x - self.at.x)[S] * self.D[S]
         self.take(run, S, known.learn(s, self.change(run) - known.change(s), moved=True))
+        if beside:
+            self.differ(self.support, beside)
 
     def fits(self, J: Array, restarts: int, starts: Sequence[Indices] = (), damping: float = 0.0) -> Fits:
         """Return sparse minimisers of the linearised model with the predicted sums of losses, best first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TINY = 1e-300  # lower limit of divisors
+UNKNOWN = 1e300  # the age of a column that was never measured
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class LookSettings:
     share: float = 0.05  # of the columns that a look ahead may cost; else noise is looked for when it is suspected
     alike: float = 4.0  # standard deviations within which norms and correlations of noise agree
     deviations: float = 2.0  # standard deviations above the expected sum of squares of noise, for the goal
+    squares: float = 6.0  # 1 + 4 + 1: the variance of a second difference over that of a value
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,20 @@ class FitSettings:
 
 
 @dataclass(frozen=True)
+class ModelSettings:
+    """The curved model of the outputs, its minimiser, and what the Jacobian learns; none of these costs runs."""
+
+    iterations: int = 30  # of Newton's method within the model
+    settled: float = 1e-3  # of the gain so far by which an iteration must improve
+    halvings: int = 8  # of a step of Newton's method that does not improve the model
+    rank: float = 1e-12  # relative singular value below which a direction is not moved along
+    close: float = 1e-3  # relative accuracy of the length of a step that the radius limits
+    dampings: int = 80  # halvings of the logarithm of the damping
+    part: float = 0.1  # of a squared surprise that is taken as curvature at least, whatever the noise is
+    largest: float = 1e150  # its square is still a floating-point number
+
+
+@dataclass(frozen=True)
 class PoolSettings:
     """Groups of columns, which are split where the support seems to be."""
 
@@ -119,5 +135,6 @@ LOOK = LookSettings()
 STEP = StepSettings()
 EXCHANGE = ExchangeSettings()
 FIT = FitSettings()
+MODEL = ModelSettings()
 POOL = PoolSettings()
 GOAL = 1e-15  # of F at the start: nothing is left to gain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,9 +52,11 @@ class SupportDescent:
                 yield from self._measure_all()
                 refreshed += 1
                 continue
-            run = (yield from state.runs([y]))[0]
+            run, beside = yield from state.trial(y, self.S)
             if np.isfinite(run.f):
                 yield from self._judge(run, s, gain)
+                if beside and self.at is run:
+                    self._differ(beside)
             else:
                 self.radius = STEP.shrink**2 * float(np.linalg.norm(s))
         return "most"
@@ -142,6 +144,13 @@ class SupportDescent:
         state = self.state
         state.take(self.at, self.S, self.known)
         yield from state.columns(self.S)
+        self.known, self.learnt = state.filter_on(self.S).rescaled(self.known.D), False
+
+    def _differ(self, beside: Sequence[Evaluated]) -> None:
+        """Take all columns of the support from runs beside the present point."""
+        state = self.state
+        state.take(self.at, self.S, self.known)
+        state.differ(self.S, beside)
         self.known, self.learnt = state.filter_on(self.S).rescaled(self.known.D), False
 
     def _measure_doubtful(self) -> Generator[Probes, Answers, None]:

@@ -27,20 +27,33 @@ def descend(
 
 
 def first_fit(state: Linearised) -> Tried:
-    """Move to the sparse minimiser of the linearised model, damped until F falls."""
-    damping, restarts = 0.0, EXCHANGE.first_restarts
-    for _ in range(EXCHANGE.damping_rounds):
-        _, y = state.fits(state.J, restarts, damping=damping)[0]
-        if np.array_equal(y, state.at.x):
+    """Move to the sparse minimiser of the linearised model, damped until F falls; idle workers try more damping."""
+    dampings = _dampings(state)
+    at_once = max(state.width - state.choice.k, 1)  # beside the columns of the first of them
+    for begin in range(0, len(dampings), at_once):
+        fits = [_damped_fit(state, damping) for damping in dampings[begin : begin + at_once]]
+        if np.array_equal(fits[0], state.at.x):
             return False
-        run = (yield from state.runs([y]))[0]
+        run, beside = yield from state.trial(fits[0], state.support_of(fits[0]), fits[1:])
         if run.f < state.at.f:
-            state.move(run)
+            state.move(run, beside)
             return True
-        typical = float(np.median(np.einsum("ij,ij->j", state.J, state.J) / state.D**2))
-        damping = max(EXCHANGE.damping_growth * damping, EXCHANGE.damping * typical)
-        restarts = EXCHANGE.few_restarts
     return False
+
+
+def _damped_fit(state: Linearised, damping: float) -> Array:
+    """Return the sparse minimiser of the linearised model, which is searched for thoroughly without damping."""
+    restarts = EXCHANGE.few_restarts if damping > 0 else EXCHANGE.first_restarts
+    return state.fits(state.J, restarts, damping=damping)[0][1]
+
+
+def _dampings(state: Linearised) -> list[float]:
+    """Return none, and then more and more."""
+    typical = float(np.median(np.einsum("ij,ij->j", state.J, state.J) / state.D**2))
+    dampings = [0.0]
+    while len(dampings) < EXCHANGE.damping_rounds:
+        dampings.append(max(EXCHANGE.damping_growth * dampings[-1], EXCHANGE.damping * typical))
+    return dampings
 
 
 def exchange(state: Linearised, promise: float) -> Tried:
@@ -78,13 +91,13 @@ def _known(state: Linearised, y: Array, present: tuple[int, ...]) -> bool:
 
 def _try(state: Linearised, y: Array) -> Tried:
     """Move to a point of another support if F is lower there, or after a few steps from there."""
-    saved, run = state.saved(), (yield from state.runs([y]))[0]
+    saved, (run, beside) = state.saved(), (yield from state.trial(y, state.support_of(y)))
     if run.f < state.at.f:
-        state.move(run)
+        state.move(run, beside)
         return True
     if run.f < EXCHANGE.hopeless * state.start:
         before = state.at.f
-        state.move(run)
+        state.move(run, beside)
         yield from descend(state, STEP.trial)
         if state.at.f < before:
             return True

@@ -15,10 +15,7 @@ from zerothresh.basics.arrays import Array
 from zerothresh.losses import Loss
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss, working
 from zerothresh.methods.residual.jacobians.trust_step import bounded_least_squares_step, bounded_quadratic_step
-
-ITERATIONS = 30  # of Newton's method within the model, which costs no runs
-SETTLED = 1e-3  # of the gain so far by which an iteration must improve
-HALVINGS = 8
+from zerothresh.methods.residual.residual_settings import MODEL
 
 
 @dataclass(frozen=True)
@@ -58,9 +55,9 @@ class CurvedModel:
         start, value = total_loss(self.loss, self.r), self.value(s)
         if not value < start:
             s, value = np.zeros(s.size), start
-        for _ in range(ITERATIONS):
+        for _ in range(MODEL.iterations):
             new, lower = self._closer(s, value, self._newton(s, radius, low, high))
-            if not value - lower > SETTLED * (start - value):
+            if not value - lower > MODEL.settled * (start - value):
                 return new
             s, value = new, lower
         return s
@@ -78,7 +75,7 @@ class CurvedModel:
 
     def _closer(self, s: Array, value: float, to: Array) -> tuple[Array, float]:
         """Return a point between s and another one with a lower value; s itself if none is found."""
-        for _ in range(HALVINGS):
+        for _ in range(MODEL.halvings):
             lower = self.value(to)
             if lower < value:
                 return to, lower

@@ -16,10 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.residual.residual_settings import TINY
-
-LARGEST = 1e150  # its square is still a floating-point number
-PART = 0.1  # of a squared surprise that is taken as curvature at least, whatever the noise is
+from zerothresh.methods.residual.residual_settings import MODEL, TINY
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class FilteredJacobian:
         curvature = self.curvature
         if self.noise > 0:
             seen = float(surprise @ surprise)
-            now = max(seen - self.noise, PART * seen) / max(variance, TINY)
+            now = max(seen - self.noise, MODEL.part * seen) / max(variance, TINY)
             curvature = now if curvature == 0 else float(np.sqrt(now * curvature))
             variance += self.noise / max(curvature, TINY)
         variance = max(variance, TINY)
@@ -72,7 +69,7 @@ class FilteredJacobian:
             gain = error / variance
         P = P - variance * np.outer(gain, gain)
         J = self.J + np.outer(surprise, gain * self.D)
-        if not (np.isfinite(J).all() and np.isfinite(P).all() and np.abs(J).max(initial=0.0) < LARGEST):
+        if not (np.isfinite(J).all() and np.isfinite(P).all() and np.abs(J).max(initial=0.0) < MODEL.largest):
             return self
         return replace(self, J=J, P=(P + P.T) / 2, curvature=curvature)
 

@@ -10,8 +10,6 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.residual.residual_settings import LOOK, TINY
 
-SQUARES = 6  # 1 + 4 + 1: the variance of a second difference over that of a value
-
 
 @dataclass(frozen=True)
 class Rung:
@@ -48,7 +46,7 @@ def best_rung(ladder: Sequence[Rung]) -> int:
 
 def noise_below(ladder: Sequence[Rung], best: int, n: int) -> float:
     """Return the standard deviation of an output, from the rungs where noise rules."""
-    return float(np.median([rung.second for rung in ladder[: max(best - 1, 1)]])) / float(np.sqrt(SQUARES * n))
+    return float(np.median([rung.second for rung in ladder[: max(best - 1, 1)]])) / float(np.sqrt(LOOK.squares * n))
 
 
 def like_noise(changes: Array) -> bool:

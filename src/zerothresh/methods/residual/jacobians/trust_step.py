@@ -8,12 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.residual.residual_settings import TINY
+from zerothresh.methods.residual.residual_settings import MODEL, TINY
 
 Mask = NDArray[np.bool_]
-RANK = 1e-12  # relative singular value below which a direction is not moved along
-CLOSE = 1e-3  # relative accuracy of the length of a step that the radius limits
-ITERATIONS = 80  # halvings of the logarithm of the damping
 
 
 def least_squares_step(J: Array, r: Array, radius: float) -> Array:
@@ -21,7 +18,7 @@ def least_squares_step(J: Array, r: Array, radius: float) -> Array:
     if not J.shape[1]:
         return np.empty(0)
     U, w, Vt = np.linalg.svd(J, full_matrices=False)
-    keep = w > RANK * max(float(w[0]), TINY)
+    keep = w > MODEL.rank * max(float(w[0]), TINY)
     s = np.where(keep, -(U.T @ r) / np.where(keep, w, 1.0), 0.0)
     if np.linalg.norm(s) > radius:
         s = _on_the_sphere(w * w, -w * (U.T @ r), radius)
@@ -32,7 +29,7 @@ def quadratic_step(H: Array, g: Array, radius: float) -> Array:
     """Return the minimiser of s'Hs + 2 g's over |s| <= radius, for any symmetric H."""
     curvature, V = np.linalg.eigh(H)
     b, top = -(V.T @ g), max(float(np.abs(curvature).max(initial=0.0)), TINY)
-    if curvature.size and curvature[0] > RANK * top:
+    if curvature.size and curvature[0] > MODEL.rank * top:
         s = b / curvature
         if np.linalg.norm(s) <= radius:
             return np.asarray(V @ s)
@@ -48,10 +45,10 @@ def _on_the_sphere(curvature: Array, b: Array, radius: float) -> Array:
     high = low + float(np.linalg.norm(b)) / max(radius, TINY)
     t = low
     if np.linalg.norm(b / (curvature + low)) > radius:
-        for _ in range(ITERATIONS):
+        for _ in range(MODEL.dampings):
             t = float(np.sqrt(low * high))
             length = float(np.linalg.norm(b / (curvature + t)))
-            if abs(length - radius) <= CLOSE * radius:
+            if abs(length - radius) <= MODEL.close * radius:
                 break
             low, high = (t, high) if length > radius else (low, t)
     return np.asarray(b / (curvature + t))
@@ -88,5 +85,5 @@ def _bounded(step: Callable[[Mask, Array, float], Array], size: int, radius: flo
         value[out] = np.clip(s[out], low[out], high[out])
         free &= ~out
         if np.isfinite(radius):
-            left = float(np.sqrt(max(radius**2 - float(value @ value), (CLOSE * radius) ** 2)))
+            left = float(np.sqrt(max(radius**2 - float(value @ value), (MODEL.close * radius) ** 2)))
     return value
