@@ -118,3 +118,16 @@ def test_bounds_may_fix_coordinates_at_zero(seed):
     found = zt.minimize(lambda x: A @ (x - truth), 8, 3, outputs="residuals", bounds=(-high, high), budget=60, seed=0)
     assert found.success
     assert not found.x[high == 0].any()
+
+
+@pytest.mark.parametrize("method", ["auto", "gauss-newton"])
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_the_value_of_f_is_that_of_the_residuals(method, unit):
+    """Steps of the method state F themselves, in the unit of the run."""
+    noisy = np.tanh(0.3 * DESIGN @ TRUTH) + 0.05 * np.random.default_rng(1).standard_normal(ROWS)
+    found = solved(lambda x: unit * (np.tanh(0.3 * DESIGN @ x) - noisy), 250, method=method)
+    assert found.fun == pytest.approx(np.mean(found.residuals**2), rel=1e-12)
+    known = np.isfinite(found.trace.fun)
+    assert known.any()
+    assert found.trace.fun[known].min() >= found.fun * (1 - 1e-12)
+    assert found.trace.fun[known][0] <= np.mean((unit * noisy) ** 2) * (1 + 1e-12)
