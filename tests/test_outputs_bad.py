@@ -115,16 +115,22 @@ def test_a_vectorised_function_is_told_the_shape():
         assert "it must return an array of shape (1, m), the outputs of one call per row" in found.message
 
 
-def test_a_loss_that_fails_ends_the_run_with_its_traceback():
+@pytest.mark.parametrize("retries", [0, 3])
+@pytest.mark.parametrize("on_nan", ["stop", "retry"])
+def test_a_loss_that_fails_ends_the_run_at_once_with_a_sentence_and_its_traceback(retries, on_nan):
     def loss(r):
         raise RuntimeError("no such loss")
 
-    found = solve(loss=loss, **FEW)
-    assert found.status is zt.Status.FAILED
-    assert "no such loss" in found.message
-    found = solve(loss=lambda r: r.sum(), **FEW)
-    assert found.status is zt.Status.FAILED
+    again = {"retries": retries, "backoff": 0.0, "on_nan": on_nan if retries else "stop"}
+    found = solve(loss=loss, **FEW, **again)
+    assert found.status is zt.Status.BAD_VALUE
+    assert "the loss failed on the outputs of a call: RuntimeError: no such loss" in found.message
+    assert found.nfev == 1
+    assert found.failure is not None
+    found = solve(loss=lambda r: r.sum(), **FEW, **again)
+    assert found.status is zt.Status.BAD_VALUE
     assert "one real number per entry" in found.message
+    assert found.nfev == 1
 
 
 def test_a_batch_beyond_the_outputs_is_named_after_the_first_call():

@@ -48,6 +48,10 @@ class BadValue(ValueError):
     """The objective returned something other than one finite real number per point."""
 
 
+class BadLoss(BadValue):
+    """The user's loss of the outputs raised, or returned something else than one number per output."""
+
+
 class Wording(NamedTuple):
     """How a message about a value begins, and how it says what is allowed."""
 

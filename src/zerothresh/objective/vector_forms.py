@@ -10,7 +10,7 @@ import numpy as np
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Itself, Loss, loss_of
-from zerothresh.objective.forms import RETURNED, TOLD, BadValue, Objective, Wording, components_of
+from zerothresh.objective.forms import RETURNED, TOLD, BadLoss, BadValue, Objective, Wording, components_of
 
 MOST_NUMBERS = 1 << 24  # outputs of a call of a vectorised function, if the user does not say how many points it gets
 KINDS = ("residuals", "components")
@@ -85,8 +85,11 @@ class Policy:
 
     def _check_finite(self, table: Array, wording: Wording) -> None:
         """Refuse outputs from which no finite F follows, unless the worst ones may take their place."""
-        with np.errstate(all="ignore"):
-            losses = self.loss.value(table)
+        try:
+            with np.errstate(all="ignore"):
+                losses = self.loss.value(table)
+        except Exception as error:
+            raise BadLoss(f"the loss failed on the outputs of a call: {type(error).__name__}: {error}") from error
         if self.on_nan == "worst":
             return
         finite = np.isfinite(losses) & np.isfinite(table)

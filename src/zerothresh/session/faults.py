@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from zerothresh.basics import check
-from zerothresh.objective.forms import BadValue
+from zerothresh.objective.forms import BadLoss, BadValue
 
 LONGEST_PAUSE = 60.0  # seconds between two tries: a service that is down for longer is asked once per minute
 ON_NAN = ("stop", "worst", "retry", "mask")  # what may happen to a value that is not finite
@@ -39,7 +39,12 @@ class Faults:
             check.positive("max_time", self.max_time, what=" (seconds), or None")
 
     def may_retry(self, error: BaseException, tried: int) -> bool:
-        """Return whether a call that has failed ``tried`` times is made again."""
+        """Return whether a call that has failed ``tried`` times is made again.
+
+        A loss that fails is no failing call: it would fail on the same outputs again.
+        """
+        if isinstance(error, BadLoss):
+            return False
         if isinstance(error, BadValue) and self.on_nan != "retry":
             return False
         return tried <= self.retries
