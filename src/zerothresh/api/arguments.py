@@ -88,6 +88,7 @@ def make_task(
     groups: Any,
     first_budget: int | None = None,
     outputs: VectorOutputs | None = None,
+    parallel: Any = 1,
 ) -> Task:
     """Check all arguments, and return them as a task whose start is feasible.
 
@@ -138,6 +139,7 @@ def make_task(
         estimator_given=given,
         first_budget=first_budget,
         outputs=outputs,
+        width=check.count("parallel", parallel, what=" (the calls that can run at once), or None"),
     )
     if outputs is None and (task.reserve or chooses_steps(made)):
         _need_components(n)

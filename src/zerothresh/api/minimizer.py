@@ -13,10 +13,11 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.evaluate import evaluator_for
+from zerothresh.evaluate.base import Evaluator
 from zerothresh.objective.forms import Objective, wrap
 from zerothresh.objective.vector_forms import VectorObjective, policy_for, wrap_vector
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.runs import fingerprint
+from zerothresh.runs import fingerprint, stored_width
 from zerothresh.session.faults import Faults
 from zerothresh.session.interrupts import Interrupts
 from zerothresh.session.loop import call_back, interrupt, leave, steps
@@ -42,6 +43,7 @@ def minimize(
     outputs: str | None = None,
     loss: Any = None,
     workers: Any = 1,
+    parallel: int | None = None,
     chunk: int | None = None,
     run: str | os.PathLike[str] | None = None,
     fsync: str = "batch",
@@ -88,8 +90,11 @@ def minimize(
     loss: str, loss or function, default None, the square: "squared", "huber", "cauchy" or "quantile"; or one of
         ``zt.losses`` with its parameter, such as ``zt.losses.Huber(delta=0.1)``; or a function of an array of
         residuals, elementwise, or an object with ``value(r)`` and perhaps ``derivative(r)`` and ``second(r)``.
-    workers: int or Executor, default 1: a number of threads, or any ``concurrent.futures.Executor``. The result is
-        bit-identical for any number of workers.
+    workers: int or Executor, default 1: a number of threads, or any ``concurrent.futures.Executor``.
+    parallel: int, default None: how many calls take no longer together than one; None means the number of workers.
+        Methods that can, as ``auto``, then ask for more points per round: fewer rounds, perhaps more calls. The result
+        is a function of the seed and of this number, bit-identical for any number of workers and any order in which
+        values arrive. With 1, no call is made that may turn out to be superfluous.
     chunk: int, default None: the largest number of points that a vectorised function gets at once; None means at most
         1024.
     run: path, default None: a folder that keeps every value as it arrives. Called again with the same arguments, the
@@ -151,6 +156,7 @@ def minimize(
             groups=groups,
             outputs=outputs,
             loss=loss,
+            parallel=_width(parallel, run, evaluator),
             monitor=monitor,
             on_nan=on_nan,
             cost=cost,
@@ -210,6 +216,7 @@ def iterate(
     objective, start = objective_of(fun, x0, n, vectorized, *many)
     faults = Faults(retries, backoff, max_time, arguments.get("on_nan", "stop"))
     evaluator = evaluator_for(objective, workers, chunk, timeout)
+    arguments["parallel"] = _width(arguments.get("parallel"), arguments.get("run"), evaluator)
     if arguments.get("run") is not None:
         arguments.setdefault("fingerprint", fingerprint(fun))
     with Optimizer(start, k, n=n if many[0] is not None else objective.n, **arguments) as optimizer:
@@ -249,6 +256,11 @@ def objective_of(
     policy = policy_for(outputs, loss, n, on_nan)
     objective = wrap(fun, d, n, vectorized) if policy is None else wrap_vector(fun, d, policy, vectorized)
     return objective, objective.d if d is None else x0
+
+
+def _width(parallel: int | None, run: Any, evaluator: Evaluator) -> int:
+    """Return the declared width of rounds: what the user says, what a run began with, or the number of workers."""
+    return (stored_width(run) or evaluator.width) if parallel is None else parallel
 
 
 def _agree(objective: Objective, optimizer: Optimizer) -> None:

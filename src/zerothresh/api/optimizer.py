@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -14,13 +15,14 @@ from zerothresh.api.fit import fit_of
 from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
+from zerothresh.methods.registry import name_of
 from zerothresh.objective.forms import TOLD, BadValue, vector
 from zerothresh.objective.vector_forms import labels_of, policy_for
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.search import Remark
 from zerothresh.rounds.task import Task
 from zerothresh.rounds.vector_outputs import VectorOutputs
-from zerothresh.runs import FSYNC_MODES, Run, RunError, stored_budget, stored_seed
+from zerothresh.runs import FSYNC_MODES, Run, RunError, stored_budget, stored_seed, stored_width
 from zerothresh.runs.recorder import Recorder
 from zerothresh.session.batch import Batch
 from zerothresh.session.faults import ON_NAN
@@ -67,6 +69,7 @@ class Optimizer:
         groups: Any = None,
         outputs: str | None = None,
         loss: Any = None,
+        parallel: int | None = None,
         monitor: Callable[[Array], float] | None = None,
         on_nan: str = "stop",
         cost: Callable[[int], float] | None = None,
@@ -110,6 +113,7 @@ class Optimizer:
             groups=groups,
             first_budget=stored_budget(run),
             outputs=many,
+            parallel=(stored_width(run) or 1) if parallel is None else parallel,
         )
         ledger = Ledger(task.budget, reserve=task.reserve, prices=prices, max_cost=limit)
         self.session = Session(task, ledger, monitor=monitor, on_nan=on_nan)
@@ -174,13 +178,34 @@ class Optimizer:
         """What the method has found and chosen so far, each with the number of calls made by then."""
         return list(self.session.remarks)
 
-    def ask(self) -> Batch:
-        """Return the points to query next: those of the open round that have not been told."""
+    def ask(self, at_least: int | None = None) -> Batch:
+        """Return the points to query next: those of the open round that have not been told.
+
+        Arguments
+        ---------
+        at_least: int, default None: how many points are wanted, for as many workers. How wide rounds are is decided by
+            ``parallel`` of this optimiser, and by the method; a batch with fewer points comes with a warning that says
+            why.
+        """
+        wanted = 0 if at_least is None else check.count("at_least", at_least, what=" (points), or None")
         current = self.session.open_round
         if current is None:
             raise RuntimeError(f"the run has ended ({self.session.message}): there is nothing to ask; see result()")
         self.recorded.claim()
-        return current.batch()
+        batch = current.batch()
+        if len(batch) < wanted:
+            warnings.warn(self._why_so_few(len(batch), wanted), stacklevel=2)
+        return batch
+
+    def _why_so_few(self, count: int, wanted: int) -> str:
+        """Return a sentence about a batch with fewer points than were wanted."""
+        task, few = self.task, f"this round has {count} point{'' if count == 1 else 's'}, fewer than the {wanted} wanted"
+        if task.width < wanted:
+            return f"{few}, because parallel is {task.width}: create the optimiser with parallel={wanted}"
+        left = f"{self.session.ledger.remaining()} calls are left"
+        if self.session.ledger.remaining() < wanted:
+            return f"{few}, because {left} of the budget"
+        return f"{few}: {name_of(task.method)} can choose its next points only when these values are known"
 
     def tell(self, batch: Batch, values: Any) -> None:
         """Give the values of a batch, or of a part of one: ``opt.tell(batch[3:7], values)``.

@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 
 _AMPLE = 10**12  # a budget for the check of the other arguments
 # Arguments of `minimize` that an attack passes on to its search: those of the optimiser itself, and the others.
-_OF_THE_OPTIMIZER = ("options", "estimator", "include", "exclude", "monitor", "on_nan", "fsync")
+_OF_THE_OPTIMIZER = ("options", "estimator", "include", "exclude", "monitor", "on_nan", "fsync", "parallel")
 _OF_THE_CALLS = (
     *("workers", "chunk", "retries", "backoff", "timeout", "max_time", "cost", "max_cost"),
     *("callback", "progress", "run"),

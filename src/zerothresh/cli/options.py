@@ -182,6 +182,14 @@ Seed = Annotated[
     ),
 ]
 Workers = Annotated[int, typer.Option(help="The number of threads that call the function.", rich_help_panel=_RUN)]
+Parallel = Annotated[
+    int | None,
+    typer.Option(
+        help="How many calls take no longer together than one; the number of workers if it is not given. Rounds get "
+        "as wide, and the result depends on this number and the seed alone.",
+        rich_help_panel=_RUN,
+    ),
+]
 Run = Annotated[
     Path | None,
     typer.Option(

@@ -82,9 +82,11 @@ class Evaluator(Protocol):
     Attributes
     ----------
     outstanding: the number of calls that have begun and whose outcome has not been yielded.
+    width: the largest number of calls in progress at a time.
     """
 
     outstanding: int
+    width: int
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate row ranges of a plan.

@@ -18,6 +18,8 @@ class Serial:
     chunk: the number of points per call of a vectorised function.
     """
 
+    width = 1
+
     def __init__(self, objective: Objective, chunk: int) -> None:
         self.objective, self.chunk = objective, chunk
         self.outstanding = 0

@@ -32,6 +32,7 @@ class Task:
     estimator_given: bool = True  # whether the user gave the estimator
     first_budget: int | None = None  # the budget that the run began with, if it has been raised since
     outputs: VectorOutputs | None = None  # if one call returns many outputs; then a call is a point
+    width: int = 1  # the calls that take no longer together than one, as the user declared
     workspace: Workspace = field(default_factory=Workspace, repr=False, compare=False)
 
     @property

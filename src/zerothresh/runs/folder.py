@@ -18,7 +18,7 @@ from zerothresh.basics import check, files
 from zerothresh.runs import snapshot
 from zerothresh.runs.errors import LockLost, RunError
 from zerothresh.runs.failures import Failures
-from zerothresh.runs.identity import compare, digest
+from zerothresh.runs.identity import ABSENT, compare, digest
 from zerothresh.runs.journal import FSYNC_MODES, FailureLine, Journal, Place, ValueLine, read_between
 from zerothresh.runs.lock import Lock
 from zerothresh.runs.paths import (
@@ -426,6 +426,14 @@ def stored_budget(folder: str | os.PathLike[str] | None) -> int | None:
     description = read_description(path)
     first = description.get("first_budget", description["budget"])
     return first if type(first) is int and first > 0 else None
+
+
+def stored_width(folder: str | os.PathLike[str] | None) -> int | None:
+    """Return the declared width of the rounds of the run in a folder, or None if it holds no run."""
+    if folder is None or not os.path.lexists((path := run_path(folder)) / "run.json"):
+        return None
+    width = read_description(path)["identity"].get("parallel", ABSENT["parallel"])
+    return width if type(width) is int and width > 0 else None
 
 
 def read_description(folder: Path) -> dict[str, Any]:

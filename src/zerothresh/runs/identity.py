@@ -13,6 +13,8 @@ from zerothresh.methods.registry import name_of
 from zerothresh.rounds.task import Task
 from zerothresh.runs.errors import RunError
 
+ABSENT = {"parallel": 1}  # what an entry means that is not there: folders of older versions do not have these
+
 
 def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
     """Return the identity of a run as a JSON object: method, parameters, seed, start, constraint and problem.
@@ -40,6 +42,8 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
         "monitored": task.reserve == 0,
         "problem": problem,
     }
+    if task.width != ABSENT["parallel"]:
+        identity["parallel"] = task.width
     if task.outputs is not None:  # their number is not known before the first call, and the journal tells it
         outputs = task.outputs
         identity |= {"n": None, "outputs": outputs.kind, "loss": loss_name(outputs.loss), "masked": outputs.masked}
@@ -123,8 +127,8 @@ def compare(folder: Any, stored: dict[str, Any], now: dict[str, Any]) -> None:
     stored: the identity in run.json.
     now: the identity of the present run.
     """
-    for key, value in now.items():
-        old = stored.get(key)
+    for key in [*now, *(name for name in ABSENT if name not in now)]:
+        value, old = now.get(key, ABSENT.get(key)), stored.get(key, ABSENT.get(key))
         if old == value:
             continue
         if isinstance(old, dict) and isinstance(value, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -30,7 +30,9 @@ class Outside(Program):
 
     Hard thresholding, bounds and groups are part of the objective that the package sees, so that its solutions are
     sparse. The engine evaluates every point, so that all calls are counted, and the budget, run folders and
-    `zt.compare` work as with any other method. When the package stops, it is restarted from a random point.
+    `zt.compare` work as with any other method. When the package stops, it is restarted from a random point. If
+    ``parallel`` of the run is above 1, packages with populations (cma, nevergrad, pypop7, evosax) hand out a whole one
+    per round, of at least as many points as fill a round.
 
     Arguments
     ---------
@@ -84,22 +86,27 @@ class Outside(Program):
         x, algorithm = theta, self.algorithm or SOLVERS[self.solver][1]
         while True:
             seed = int(context.rng.integers(2**31)[0])
-            start = Start(np.array(x), self.size, max(1, int(context.left // context.n)), seed)
-            points = queried_points(partial(solve, self.solver, algorithm, start=start))
+            width = max(1, context.width // context.n)
+            start = Start(np.array(x), self.size, max(1, int(context.left // context.n)), seed, width)
+            points = queried_points(partial(solve, self.solver, algorithm, start=start), width)
             asked = 0
             try:
-                point = next(points, None)
-                while point is not None:
+                wanted = next(points, None)
+                while wanted is not None:
                     asked += 1
-                    trial = context.H(np.clip(np.nan_to_num(point), -FARTHEST, FARTHEST))
-                    value = float((yield from context.values([trial])).mean())
-                    if value < F:
-                        theta, F = trial, value
-                        context.move(theta, F)
+                    values = list[float]()
+                    for part in _affordable(context, np.atleast_2d(wanted)):
+                        trials = [context.H(np.clip(np.nan_to_num(x), -FARTHEST, FARTHEST)) for x in part]
+                        values += (yield from context.values(trials)).mean(axis=1).tolist()
+                        if min(values[-len(trials) :]) < F:
+                            F = min(values[-len(trials) :])
+                            theta = trials[values[-len(trials) :].index(F)]
+                            context.move(theta, F)
+                    told = np.array(values) * context.unit
                     try:
-                        point = points.send(value * context.unit)
+                        wanted = points.send(told if wanted.ndim == 2 else float(told[0]))
                     except StopIteration:
-                        point = None
+                        wanted = None
             finally:
                 points.close()
             if not self.restarts or asked == 0:
@@ -108,15 +115,25 @@ class Outside(Program):
             x = self.size * context.rng.normal(context.d)
 
 
+def _affordable(context: Context, population: Array) -> Iterator[Array]:
+    """Cut a population into rounds that the budget covers; nearly always it is one round."""
+    while len(population):
+        most = max(1, int(context.left // context.n))
+        yield population[:most]
+        population = population[most:]
+
+
 class _Cancelled(BaseException):
     """The generator was closed while the search was running; an ``except Exception`` of a package does not catch it."""
 
 
-def queried_points(search: Callable[[Callable[[Any], float]], None]) -> Generator[Array, float, None]:
+def queried_points(search: Callable[[Any], None], width: int = 1) -> Generator[Array, Any, None]:
     """Turn a search that calls a function into a generator of the points that it evaluates.
 
     The generator yields the points at which ``search(fun)`` calls ``fun``, and expects the value of each by ``send``.
-    The search runs in a thread of its own, which waits for the values and ends when the generator is closed.
+    A search may call ``fun.many(points)``: if ``width`` is above 1, they are yielded as one array, (B, d), and their
+    values are expected as an array (B,). The search runs in a thread of its own, which waits for the values and ends
+    when the generator is closed.
 
     >>> points = queried_points(lambda fun: print(fun([1.0, 2.0])))
     >>> next(points).tolist()
@@ -129,16 +146,27 @@ def queried_points(search: Callable[[Callable[[Any], float]], None]) -> Generato
     the search has ended
     """
     requests: SimpleQueue[Any] = SimpleQueue()  # points, then None or an error at the end
-    values: SimpleQueue[float | None] = SimpleQueue()  # None: the generator was closed
+    values: SimpleQueue[Any] = SimpleQueue()  # None: the generator was closed
     closed = threading.Event()
 
-    def fun(x: Any) -> float:
+    def ask(points: Array) -> Any:
         if not closed.is_set():
-            requests.put(np.array(x, dtype=float).reshape(-1))
+            requests.put(points)
             value = values.get()
             if value is not None:
                 return value
         raise _Cancelled
+
+    def many(points: Sequence[Any]) -> list[float]:
+        rows = [np.array(x, dtype=float).reshape(-1) for x in points]
+        if width == 1 or not rows:
+            return [ask(row) for row in rows]
+        return np.asarray(ask(np.array(rows))).tolist()
+
+    def fun(x: Any) -> float:
+        return float(ask(np.array(x, dtype=float).reshape(-1)))
+
+    fun.many = many  # type: ignore[attr-defined]
 
     def work() -> None:
         outcome: Any = None

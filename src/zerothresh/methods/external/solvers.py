@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 
-Fun = Callable[[Any], float]
+
+class Fun(Protocol):
+    """The function that a solver minimises, at one point or at a whole population."""
+
+    def __call__(self, x: Any) -> float:
+        """Return the value at a point."""
+
+    def many(self, points: Sequence[Any]) -> list[float]:
+        """Return the values at points, all of which are asked for in one round if rounds may be wide."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """The arguments of a solver: start, typical step size, largest number of evaluations, and seed."""
+    """The arguments of a solver: start, typical step size, largest number of evaluations, seed, and points at once."""
 
     x: Array
     size: float
     most: int
     seed: int
+    width: int = 1
+
+    @property
+    def population(self) -> int:
+        """The usual size of a population in this dimension (Hansen 2016, table 1), or one that fills a round."""
+        return max(4 + int(3 * math.log(self.x.size)), self.width)
 
 
 def cma(fun: Fun, start: Start, algorithm: str) -> None:
@@ -33,11 +49,12 @@ def cma(fun: Fun, start: Start, algorithm: str) -> None:
         "seed": np.nan,  # it would seed NumPy's global generator
         "randn": lambda *shape: rng.standard_normal(shape),
         "CMA_diagonal": algorithm == "sep",
+        "popsize": start.population,
     }
     tool = import_module("cma").CMAEvolutionStrategy(start.x, start.size, options)
     while not tool.stop():
         points = tool.ask()
-        tool.tell(points, [fun(point) for point in points])
+        tool.tell(points, fun.many(points))
 
 
 def scipy(fun: Fun, start: Start, algorithm: str) -> None:
@@ -70,10 +87,11 @@ def nevergrad(fun: Fun, start: Start, algorithm: str) -> None:
     library = import_module("nevergrad")
     space = library.p.Array(init=start.x.copy()).set_mutation(sigma=start.size)
     space.random_state = np.random.RandomState(start.seed % 2**32)
-    tool = library.optimizers.registry[algorithm](space, budget=max(1, min(start.most, 10**7)), num_workers=1)
-    for _ in range(start.most):
-        candidate = tool.ask()
-        tool.tell(candidate, fun(candidate.value))
+    tool = library.optimizers.registry[algorithm](space, budget=max(1, min(start.most, 10**7)), num_workers=start.width)
+    for _ in range(0, start.most, start.width):
+        candidates = [tool.ask() for _ in range(start.width)]
+        for candidate, value in zip(candidates, fun.many([one.value for one in candidates]), strict=True):
+            tool.tell(candidate, value)
 
 
 def pypop7(fun: Fun, start: Start, algorithm: str) -> None:
@@ -85,13 +103,52 @@ def pypop7(fun: Fun, start: Start, algorithm: str) -> None:
     problem["upper_boundary"] = far * np.ones(d)
     options = {"max_function_evaluations": start.most, "seed_rng": start.seed % 2**32, "mean": start.x.copy()}
     options |= {"sigma": start.size, "verbose": 0, "is_restart": False}
-    optimizer(problem, options).optimize()
+    if start.width > 1:
+        options["n_individuals"] = start.population
+    tool = optimizer(problem, options)
+    if start.width > 1:
+        tool.iterate = _Rehearsed(tool, fun)
+    tool.optimize()
+
+
+class _Rehearsed:
+    """An iteration of an optimiser of pypop7 that asks for all of its points in one round.
+
+    pypop7 evaluates points one by one, though those of an iteration do not depend on each other. So each iteration is
+    rehearsed: it runs without values, which tells its points, and then again from the same state with their values.
+    """
+
+    def __init__(self, tool: Any, fun: Fun) -> None:
+        self.tool, self.fun, self.iterate = tool, fun, tool.iterate
+        self.points: list[Array] = []
+        self.values: list[float] = []
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        state = {name: copy.deepcopy(value) for name, value in vars(self.tool).items() if value is not self}
+        self.points = []
+        self.tool.fitness_function = self._note
+        self.iterate(*copy.deepcopy(arguments), **copy.deepcopy(named))
+        vars(self.tool).update(state)
+        self.values = self.fun.many(self.points)
+        self.tool.fitness_function = self._recall
+        return self.iterate(*arguments, **named)
+
+    def _note(self, x: Any) -> float:
+        self.points.append(np.array(x))
+        return math.inf
+
+    def _recall(self, x: Any) -> float:
+        """Return the value that is known, if this is the point of the rehearsal, or ask for it."""
+        expected = bool(self.points) and np.array_equal(self.points.pop(0), x)
+        value = self.values.pop(0) if self.values else math.nan
+        return value if expected else self.fun(x)
 
 
 def evosax(fun: Fun, start: Start, algorithm: str) -> None:
     """Run one of evosax's distribution-based algorithms, such as SNES; evosax computes in float32."""
     jax, algorithms = import_module("jax"), import_module("evosax.algorithms")
-    count = 4 + 2 * int(1.5 * np.log(start.x.size) + 0.5)  # an even number, which some algorithms require
+    usual = 4 + 2 * int(1.5 * np.log(start.x.size) + 0.5)
+    count = max(usual, start.width + start.width % 2)  # an even number, which some algorithms require
     x = jax.numpy.asarray(start.x)
     tool = getattr(algorithms, algorithm)(population_size=count, solution=x)
     params = tool.default_params
@@ -102,7 +159,7 @@ def evosax(fun: Fun, start: Start, algorithm: str) -> None:
     while True:
         key, first, second = jax.random.split(key, 3)
         points, state = tool.ask(first, state, params)
-        values = [fun(np.asarray(point, dtype=float)) for point in points]
+        values = fun.many([np.asarray(point, dtype=float) for point in points])
         state, _ = tool.tell(second, points, jax.numpy.asarray(values), state, params)
 
 

@@ -79,6 +79,7 @@ class Context:
     random: bool, set by the program: values are random, so that the lowest value seen proves nothing.
     has_outputs: bool, whether one call returns many outputs, for which `outputs` asks.
     loss: Loss of one output, whose mean over the outputs of a call is F; None without outputs.
+    width: int, the calls that take no longer together than one: `parallel`. At 1, every call saved is time saved.
     """
 
     def __init__(self, task: Task, run: _Run | None = None, name: str = "") -> None:
@@ -86,6 +87,7 @@ class Context:
         self._run = _Run(task) if run is None else run
         self.theta0 = self.theta = task.theta0
         self.n, self.d, self.k = task.n, task.d, task.constraint.k
+        self.width = task.width
         self.constraint: Constraint = task.constraint
         self.box: Box | None = task.constraint.box
         self.everything = np.arange(self.n)

@@ -26,14 +26,14 @@ class GaussNewton(Program):
 
     Arguments
     ---------
-    width: int, default 1. The calls that take no longer together than one, as with as many workers. If it exceeds k,
-        every step measures the columns of the support at the new point in the same round: fewer rounds, more calls.
-        The result depends on it, and not on the number of workers.
+    width: int, default None. The calls that take no longer together than one; None takes ``parallel`` of the run. If it
+        exceeds k, every step measures the columns of the support at the new point in the same round: fewer rounds,
+        more calls. The result depends on it, and not on the number of workers.
 
     Reference: Cartis and Roberts, *A derivative-free Gauss-Newton method*, Math. Prog. Comp. 2019, for k = d.
 
     >>> GaussNewton()
-    GaussNewton(width=1)
+    GaussNewton(width=None)
     """
 
     family: ClassVar[str] = "residual"
@@ -43,10 +43,11 @@ class GaussNewton(Program):
     must_improve: ClassVar[bool] = True
     needs_outputs: ClassVar[bool] = True
 
-    width: int = 1
+    width: int | None = None
 
     def __post_init__(self) -> None:
-        check.count("width", self.width, what=" (the calls that take no longer together than one)")
+        if self.width is not None:
+            check.count("width", self.width, what=" (the calls that take no longer together than one), or None")
 
     def begin(self, task: Task) -> Replayed:
         if task.outputs is None or task.outputs.kind != "residuals":
@@ -57,4 +58,4 @@ class GaussNewton(Program):
         return super().begin(task)
 
     def search(self, context: Context) -> Asks:
-        context.certified = yield from gauss_newton(Linearised(context, self.width))
+        context.certified = yield from gauss_newton(Linearised(context, self.width or context.width))

@@ -38,7 +38,7 @@ class LinearisedOutputs:
         return context.free().size + OUTPUTS.steps * context.k
 
     def search(self, context: Context, diagnosis: Diagnosis | None) -> Generator[Probes, Answers, Ended]:
-        state, answers, begun = Linearised(context), None, context.used
+        state, answers, begun = Linearised(context, context.width), None, context.used
         search, patience, fall = gauss_newton(state), self.forecast(context, diagnosis), context.fall
         while True:
             try:
