@@ -133,7 +133,7 @@ def test_serial_vectorised_ask_tell_and_threads_agree_to_the_bit(name, problem, 
     def single(x, i):
         return problem.values(x[None], np.array([i]))[0]
 
-    options = {"budget": 500, "method": instance(name), "seed": 5, "estimator": estimator}
+    options = {"budget": 500, "method": instance(name), "seed": 5, "estimator": estimator, "parallel": 2}
     vectorised = zt.minimize(problem, None, K, **options)
     serial = zt.minimize(single, problem.d, K, n=problem.n, **options)
     cut = zt.minimize(problem, None, K, workers=2, chunk=30, **options)
@@ -150,14 +150,14 @@ def test_serial_vectorised_ask_tell_and_threads_agree_to_the_bit(name, problem, 
 
 @methods
 @pytest.mark.parametrize("workers", [2, 5])
-def test_any_number_of_threads_gives_the_same_bits(name, workers):
+def test_any_number_of_threads_gives_the_same_bits_at_one_width(name, workers):
     problem = ZOO["quadratic"]
 
     def single(x, i):
         return problem.values(x[None], np.array([i]))[0]
 
     options = {"budget": 400, "method": instance(name), "seed": 5, "n": problem.n}
-    alone = zt.minimize(single, problem.d, K, **options)
+    alone = zt.minimize(single, problem.d, K, parallel=workers, **options)
     shared = zt.minimize(single, problem.d, K, workers=workers, **options)
     assert np.array_equal(alone.x_last, shared.x_last)
     assert alone.trace == shared.trace

@@ -314,7 +314,7 @@ every_size = pytest.mark.parametrize("size", [{}, {"d": 80, "k": 4}], ids=["colu
 @every_way
 def test_the_bits_are_the_same_for_any_number_of_workers_and_every_run_is_counted(method, size):
     alone, together = Rounded(**size), Rounded(**size)
-    expected, found = solve(alone, method=method), solve(together, method=method, workers=8)
+    expected, found = solve(alone, method=method, parallel=8), solve(together, method=method, workers=8)
     assert np.array_equal(found.x, expected.x)
     assert np.array_equal(found.residuals, expected.residuals)
     assert found.stages == expected.stages

@@ -324,16 +324,16 @@ def test_a_function_of_two_arguments_is_refused_before_any_call():
 
 @pytest.mark.parametrize("method", ["auto", zt.FGZOHT(eta=0.02), zt.SAGASZHT(eta=0.005)], ids=str)
 def test_the_bits_are_the_same_for_any_number_of_workers(method):
-    alone = solve(method=method)
+    alone = solve(method=method, parallel=4)
     assert same(solve(method=method, workers=4), alone)
     with ThreadPoolExecutor(3) as pool:
-        assert same(solve(method=method, workers=pool), alone)
+        assert same(solve(method=method, workers=pool, parallel=4), alone)
 
 
 @pytest.mark.slow
 def test_processes_give_the_same_bits():
     with ProcessPoolExecutor(2) as pool:
-        assert same(solve(workers=pool), solve())
+        assert same(solve(workers=pool), solve(parallel=2))
 
 
 @pytest.mark.parametrize("method", ["auto", zt.FGZOHT(eta=0.02)], ids=str)

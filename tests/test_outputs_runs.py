@@ -95,7 +95,7 @@ def test_a_run_that_has_ended_makes_no_call_and_a_larger_budget_goes_on(tmp_path
 
 
 def test_the_workers_of_a_resumed_run_change_no_bit(tmp_path):
-    whole = go(Counted(), method=zt.methods.Auto())
+    whole = go(Counted(), method=zt.methods.Auto(), parallel=3)
     go(Counted(dies_at=30), tmp_path / "run", method=zt.methods.Auto(), workers=3)
     assert same(go(Counted(), tmp_path / "run", method=zt.methods.Auto(), workers=5), whole)
 

@@ -199,7 +199,8 @@ class Optimizer:
 
     def _why_so_few(self, count: int, wanted: int) -> str:
         """Return a sentence about a batch with fewer points than were wanted."""
-        task, few = self.task, f"this round has {count} point{'' if count == 1 else 's'}, fewer than the {wanted} wanted"
+        task, points = self.task, f"{count} point{'' if count == 1 else 's'}"
+        few = f"this round has {points}, fewer than the {wanted} wanted"
         if task.width < wanted:
             return f"{few}, because parallel is {task.width}: create the optimiser with parallel={wanted}"
         left = f"{self.session.ledger.remaining()} calls are left"

@@ -161,7 +161,7 @@ def queried_points(search: Callable[[Any], None], width: int = 1) -> Generator[A
         rows = [np.array(x, dtype=float).reshape(-1) for x in points]
         if width == 1 or not rows:
             return [ask(row) for row in rows]
-        return np.asarray(ask(np.array(rows))).tolist()
+        return list(map(float, ask(np.array(rows))))
 
     def fun(x: Any) -> float:
         return float(ask(np.array(x, dtype=float).reshape(-1)))
