@@ -115,8 +115,8 @@ def minimize(
         budget is left. With None it spends the whole budget, unless it can prove that nothing better is left.
     monitor: function, default None: ``monitor(x)`` gives F for the trace; its calls are not counted.
     callback: function, default None: ``callback(progress)`` is called after each step; raise StopIteration to stop.
-    progress: bool, default None: True shows a progress bar, False does not, None shows one if standard error is a
-        terminal.
+    progress: bool, default None: None shows a progress line if standard error is a terminal. True also writes log lines
+        there if it is not. False shows nothing. Where no line is shown, the logger "zerothresh" gets these log lines.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def minimize(
     ):
         recorded = optimizer.recorded
         _agree(objective, optimizer)
-        with Display(optimizer, progress) as display:
+        with Display(optimizer, progress, evaluator, max_time) as display:
             try:
                 for _ in steps(recorded, evaluator, faults, display.update, interrupts.requested):
                     if callback is not None:
