@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,12 @@ from zerothresh.api.pace import Pace
 from zerothresh.api.run_log import RunLog
 from zerothresh.api.run_status import GAP, LONGEST_BAR, RunStatus
 from zerothresh.basics import check
+from zerothresh.basics.foreign_text import printable
 from zerothresh.methods.registry import name_of
 
 if TYPE_CHECKING:
     from zerothresh.api.optimizer import Optimizer
+    from zerothresh.rounds.search import Stage
 
 _INTERVAL = 0.1  # seconds between two looks at the run, however many values arrive
 _REFRESHES = 4  # per second, also while no value arrives, so that the time goes on
@@ -34,7 +36,7 @@ class Display:
     ---------
     optimizer: the optimizer whose progress is shown.
     show: None for the line on a terminal and the logger elsewhere; True for log lines on the standard error stream
-        where there is neither a terminal nor a configured logger; False for the logger alone.
+        where there is neither a terminal nor a configured logger; False for nothing.
     evaluator: the evaluator, whose busy workers are shown; None (the default) if there is none.
     max_time: the seconds after which the run ends; None (the default) if there is no such limit.
     time_now: the clock, in seconds.
@@ -49,17 +51,19 @@ class Display:
         time_now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.optimizer, self._evaluator, self._max_time, self._now = optimizer, evaluator, max_time, time_now
-        wanted = show is not None and check.flag("progress", show)
+        wanted = None if show is None else check.flag("progress", show)
         self._begun_at = optimizer.nfev
         self._pace = Pace(time_now(), self._begun_at)
-        self._lock = threading.Lock()  # the thread that draws and the one that drives the run both look
+        self._lock = threading.Lock()  # for the pace: the thread that draws and the one that drives the run both look
         self._due = 0.0
         self._live: Any = None
         self._log: RunLog | None = None
-        if show is not False and _draws(wanted):
+        if wanted is False:
+            return
+        if _draws(bool(wanted)):
             self._live = _live(self)
         else:
-            log = RunLog(self.status, wanted)
+            log = RunLog(self.status, self._stages, bool(wanted))
             self._log = log if log.active else None
 
     def __enter__(self) -> Display:
@@ -67,7 +71,6 @@ class Display:
             self._live.start()
         elif self._log is not None:
             self._log.begin(self._opening())
-            self._log.look()
         return self
 
     def update(self) -> None:
@@ -96,11 +99,15 @@ class Display:
         """Return where the run is now."""
         optimizer = self.optimizer
         calls, budget, standing = optimizer.nfev, optimizer.task.budget, optimizer.session.standing
-        stages = standing.search.stages
-        stage = stages[-1][1] if stages else ""
-        with self._lock:
-            self._pace.note(self._now(), calls, stage)
-            elapsed, rate, left = self._pace.elapsed, self._pace.rate, self._pace.left(max(0, budget - calls))
+        stages = self._stages()
+        stage = printable(stages[-1][1]) if stages else ""
+        pace = self._pace
+        if self._lock.acquire(blocking=False):  # a signal handler that prints may draw in the middle of this
+            try:
+                pace.note(self._now(), calls, stage)
+            finally:
+                self._lock.release()
+        elapsed, rate, left = pace.elapsed, pace.rate, pace.left(max(0, budget - calls))
         if left is not None and self._max_time is not None:
             left = min(left, max(0.0, self._max_time - elapsed))
         if standing.best_fun is not None:
@@ -123,6 +130,10 @@ class Display:
             steps=standing.nht,
             changes=max(0, optimizer.trace.support_changes),
         )
+
+    def _stages(self) -> Sequence[Stage]:
+        """Return what calls have been made for so far."""
+        return self.optimizer.session.standing.search.stages
 
     def _opening(self) -> str:
         """Return the first line of the log."""

@@ -115,8 +115,8 @@ def minimize(
         budget is left. With None it spends the whole budget, unless it can prove that nothing better is left.
     monitor: function, default None: ``monitor(x)`` gives F for the trace; its calls are not counted.
     callback: function, default None: ``callback(progress)`` is called after each step; raise StopIteration to stop.
-    progress: bool, default None: None shows a progress line if standard error is a terminal. True also writes log lines
-        there if it is not. False shows nothing. Where no line is shown, the logger "zerothresh" gets these log lines.
+    progress: bool, default None: None shows a progress line if standard error is a terminal, and otherwise writes log
+        lines to the logger "zerothresh". True prints these lines if `logging` is not set up. False shows nothing.
 
     Returns
     -------

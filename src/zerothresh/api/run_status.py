@@ -7,6 +7,7 @@ from dataclasses import dataclass
 GAP = 2  # columns between two fields of the line
 SHORTEST_BAR, LONGEST_BAR = 8, 40  # columns of the bar; a shorter one shows nothing, and a longer one nothing more
 LONGEST_STAGE = 24  # characters; a method of one's own may call its stages as it likes
+WIDE = 100  # columns from which on nothing needs to be abbreviated
 MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
 FEW = 10.0  # calls per second (or per minute), from which on no decimal is shown
 
@@ -54,7 +55,7 @@ class RunStatus:
             8: ending,
             3: stage,
             4: f"{self.busy}/{self.workers} busy" if self.workers > 1 else "",
-            5: "" if self.rate is None else speed(self.rate),
+            5: "" if self.rate is None else speed(self.rate, " calls" if width >= WIDE else ""),
             1: " " * SHORTEST_BAR,
             7: f"{clock(self.elapsed)} elapsed" if self.left is not None else "",
             6: f"{self.steps:,} NHT",
@@ -81,17 +82,17 @@ class RunStatus:
         return ", ".join(parts)
 
 
-def speed(rate: float) -> str:
+def speed(rate: float, what: str = " calls") -> str:
     """Return a number of calls per second as a text; slow calls are counted per minute or per hour.
 
-    >>> speed(1234.5), speed(2.34), speed(0.5), speed(0.001)
-    ('1,234 calls/s', '2.3 calls/s', '30 calls/min', '3.6 calls/h')
+    >>> speed(1234.5), speed(2.34), speed(0.5), speed(0.001, "")
+    ('1,234 calls/s', '2.3 calls/s', '30 calls/min', '3.6/h')
     """
     for unit, seconds in (("s", 1), ("min", MINUTE), ("h", HOUR)):
         if rate * seconds >= 1 or unit == "h":
             break
     number = rate * seconds
-    return f"{number:,.0f} calls/{unit}" if number >= FEW else f"{number:.1f} calls/{unit}"
+    return f"{number:,.0f}{what}/{unit}" if number >= FEW else f"{number:.1f}{what}/{unit}"
 
 
 def clock(seconds: float) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from zerothresh.cli.long_run_log import long_run_log
 from zerothresh.cli.messages import FAILED, BadInput, print_rows, refusing, say, speaking
 
 EXAMPLE = "Example: zerothresh attack --model net.onnx --images x.npz -k 20 --budget 6000 --out report/attack"
@@ -78,7 +79,7 @@ def attack(
                 raise BadInput(f"{out} contains other files: name a new or empty folder for the report")
             check_folder(out)
             try:
-                found = universal(
+                found = long_run_log()(universal)(
                     classifier,
                     x,
                     y,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from zerothresh.cli import options
+from zerothresh.cli.long_run_log import long_run_log
 from zerothresh.cli.messages import FAILED, INTERRUPTED, BadInput, own_traceback, refusing, say, speaking
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def solve(
             begun = time.perf_counter()
             # SIGTERM ends the run like Ctrl-C, also where SIGINT is ignored, as in a job that a script started with &.
             signal.signal(signal.SIGTERM, signal.default_int_handler)
-            result = minimize(
+            result = long_run_log()(minimize)(
                 fun,
                 start,
                 k,
