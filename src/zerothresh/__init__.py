@@ -12,6 +12,7 @@ from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Progress, Result
 from zerothresh.comparison import compare
 from zerothresh.constraint.threshold import hard_threshold
+from zerothresh.evaluate.worker_processes import Processes
 from zerothresh.methods.paper import FGZOHT, LSVRGSZHT, PMSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.registry import register
@@ -38,6 +39,7 @@ __all__ = [
     "Optimizer",
     "Probes",
     "Problem",
+    "Processes",
     "Program",
     "Progress",
     "Result",

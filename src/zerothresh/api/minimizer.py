@@ -90,7 +90,8 @@ def minimize(
     loss: str, loss or function, default None, the square: "squared", "huber", "cauchy" or "quantile"; or one of
         ``zt.losses`` with its parameter, such as ``zt.losses.Huber(delta=0.1)``; or a function of an array of
         residuals, elementwise, or an object with ``value(r)`` and perhaps ``derivative(r)`` and ``second(r)``.
-    workers: int or Executor, default 1: a number of threads, or any ``concurrent.futures.Executor``.
+    workers: int, Processes or Executor, default 1: a number of threads; or ``zt.Processes(16)`` for worker processes,
+        of which one that dies is replaced; or any ``concurrent.futures.Executor``.
     parallel: int, default None: how many calls take no longer together than one; None means the number of workers.
         Methods that can, as ``auto``, then ask for more points per round: fewer rounds, perhaps more calls. The result
         is a function of the seed and of this number, bit-identical for any number of workers and any order in which
@@ -102,9 +103,10 @@ def minimize(
     fsync: str, default "batch": when values must have reached the disk itself, which matters only for a power cut:
         "value" (before the next one is asked for), "batch" (about a tenth of a second after each batch) or "never".
     retries: int, default 0: how often a call that raised an exception or took too long is made again. Every attempt is
-        counted.
+        counted. A call whose worker process died is made again at least once.
     backoff: float, default 0.1: seconds before the first retry; doubled for each further one.
-    timeout: float, default None: seconds after which a call is given up. Its thread is abandoned.
+    timeout: float, default None: seconds after which a call is given up. Its thread is abandoned; a worker
+        process is killed.
     on_nan: str, default "stop": what happens to a value that is not finite: "stop" ends the run, "retry" asks again,
         "worst" takes the worst value seen so far instead, "mask" (with ``outputs``) leaves outputs that are NaN out of
         the mean.

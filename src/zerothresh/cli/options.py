@@ -182,6 +182,15 @@ Seed = Annotated[
     ),
 ]
 Workers = Annotated[int, typer.Option(help="The number of threads that call the function.", rich_help_panel=_RUN)]
+ProcessCount = Annotated[
+    int | None,
+    typer.Option(
+        "--processes",
+        help="Call the function in this number of worker processes instead of threads. One that dies is replaced, and "
+        "its call repeated.",
+        rich_help_panel=_RUN,
+    ),
+]
 Parallel = Annotated[
     int | None,
     typer.Option(

@@ -55,6 +55,7 @@ def solve(
     patience: options.Patience = None,
     seed: options.Seed = None,
     workers: options.Workers = 1,
+    processes: options.ProcessCount = None,
     parallel: options.Parallel = None,
     run: options.Run = None,
     fsync: options.Fsync = "batch",
@@ -70,6 +71,7 @@ def solve(
         from zerothresh.basics import check
         from zerothresh.cli import load, outcome
         from zerothresh.cli import outputs as written_files
+        from zerothresh.evaluate.worker_processes import Processes
         from zerothresh.rounds.estimator import Estimator
         from zerothresh.runs import FSYNC_MODES
 
@@ -79,6 +81,10 @@ def solve(
                 raise BadInput(f"--out and --trace both name {out}: name two different files")
             for path in filter(None, (out, trace)):
                 written_files.check(path, run, force=force)
+            if processes is not None:
+                if workers != 1:
+                    raise BadInput("--workers counts threads, and --processes processes: give one of the two")
+                check.count("--processes", processes)
             chosen = load.method(method, settings or [])
             given: dict[str, Any] = {"q": q, "mu": mu, "s2": s2, "difference": difference, "directions": directions}
             given |= {"shared": False if independent else None, "common": False if per_component else None}
@@ -106,7 +112,7 @@ def solve(
                 outputs=outputs,
                 loss=chosen_loss,
                 bounds=bounds,
-                workers=workers,
+                workers=workers if processes is None else Processes(processes),
                 parallel=parallel,
                 run=run,
                 fsync=fsync,

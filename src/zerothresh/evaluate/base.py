@@ -18,6 +18,14 @@ Array = NDArray[np.float64]
 MOST_SUMMARY = 1000  # characters; a message may be as long as a user's data
 
 
+class WorkerDied(RuntimeError):
+    """A worker process ended during a call."""
+
+
+class WorkerNotStarted(RuntimeError):
+    """A worker process did not become ready, so that the call was not made."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """A call of the objective that returned no usable value.
@@ -47,17 +55,22 @@ class Failure:
     @property
     def summary(self) -> str:
         """The type and the message of the error, for one line of text; a very long message loses its middle."""
-        try:
-            text = str(self.error)
-        except Exception:  # a user's exception class may be unable to describe itself
-            text = ""
-        name = type(self.error).__name__
-        return shorten(f"{name}: {text}" if text else name, MOST_SUMMARY)
+        return summary_of(self.error)
 
     @property
     def traceback(self) -> str:
         """The traceback of the error, as Python would print it."""
         return "".join(traceback.format_exception(self.error))
+
+
+def summary_of(error: BaseException) -> str:
+    """Return the type and the message of an exception; a very long message loses its middle."""
+    try:
+        text = str(error)
+    except Exception:  # a user's exception class may be unable to describe itself
+        text = ""
+    name = type(error).__name__
+    return shorten(f"{name}: {text}" if text else name, MOST_SUMMARY)
 
 
 class Arrival(NamedTuple):
@@ -117,7 +130,7 @@ class Evaluator(Protocol):
         """Yield the calls that have begun and that nobody waits for any more, because of an error: they failed."""
 
     def close(self) -> None:
-        """Release the threads that the evaluator started itself."""
+        """Release the threads and processes that the evaluator started itself."""
 
 
 def failure_of(plan: Plan, start: int, stop: int, error: BaseException, *, begun: bool = True) -> Failure:

@@ -10,6 +10,7 @@ from zerothresh.evaluate.base import Evaluator
 from zerothresh.evaluate.executor import OnExecutor
 from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.evaluate.serial import Serial
+from zerothresh.evaluate.worker_processes import Processes
 from zerothresh.objective.forms import Objective
 
 _MOST_POINTS, _MOST_NUMBERS = 1024, 1 << 24  # in a default batch; so many float64 numbers are 128 MiB
@@ -40,7 +41,7 @@ def evaluator_for(
     ---------
     objective: the objective to call.
     workers: 1 for this thread (or for one other thread, if there is a timeout), a larger whole number for that many
-        threads, or a ``concurrent.futures.Executor``.
+        threads, a `Processes`, or a ``concurrent.futures.Executor``.
     chunk: the number of points per call of a vectorised function; None (the default) chooses it.
     timeout: the seconds after which a call is abandoned; None (the default) means never.
     """
@@ -52,6 +53,11 @@ def evaluator_for(
         raise ValueError(
             f"workers must be a number of threads or an executor, not the class {workers.__name__}: pass an instance"
         )
+    if isinstance(workers, Processes):
+        from zerothresh.evaluate.process_pool import ProcessPool  # not needed otherwise, and not light
+
+        pool = ProcessPool(objective, workers.number, timeout)  # which sees to the timeout itself
+        return OnExecutor(objective, size, pool, workers.number, own=True, timeout=None)
     if isinstance(workers, Executor) or check.has_function(workers, "submit"):
         stated = getattr(workers, "_max_workers", None)
         width = stated if isinstance(stated, int) and stated > 0 else _UNKNOWN_WIDTH

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from zerothresh.evaluate.base import Arrival, Failure, failure_of, split_ranges
+from zerothresh.evaluate.base import Arrival, Failure, WorkerNotStarted, failure_of, split_ranges
 from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.objective.forms import BadValue, Objective
 from zerothresh.rounds.plan import Plan
@@ -163,7 +163,7 @@ class OnExecutor:
                 return Arrival(start, self.objective.arrived(future.result()))
             except BadValue as bad:
                 return failure_of(plan, start, stop, bad)
-        failure = failure_of(plan, start, stop, error)
+        failure = failure_of(plan, start, stop, error, begun=not isinstance(error, WorkerNotStarted))
         if isinstance(error, (Exception, SystemExit)):
             return failure
         self._broken_off.append(failure)

@@ -108,6 +108,14 @@ class Objective:
         """Return the most points per call of a vectorised function, of ``chunk`` that fit as far as d tells."""
         return chunk
 
+    def known(self) -> tuple[Any, ...]:
+        """Return what calls have to know beside the function; it may change during a run."""
+        return (self.finite,)
+
+    def learn(self, known: tuple[Any, ...]) -> None:
+        """Take over what another process knows by now."""
+        (self.finite,) = known
+
     def arrived(self, answer: Any) -> Array:
         """Return the values, one per call, from what `value` or `batch` returned on a worker."""
         return np.atleast_1d(answer)

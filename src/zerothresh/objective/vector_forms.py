@@ -189,6 +189,14 @@ class VectorObjective(Objective):
             return chunk
         return max(1, min(chunk, MOST_NUMBERS // self.policy.m))
 
+    def known(self) -> tuple[Any, ...]:
+        """Return the number of outputs and their labels, too."""
+        return self.finite, self.policy.m, self.policy.labels
+
+    def learn(self, known: tuple[Any, ...]) -> None:
+        """Take over what another process knows by now."""
+        self.finite, self.policy.m, self.policy.labels = known
+
     def arrived(self, answer: Any) -> Array:
         """Return the outputs, one row per call; the first ones tell what later ones have to be like."""
         table, labels = answer

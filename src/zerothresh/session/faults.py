@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from zerothresh.basics import check
+from zerothresh.evaluate.base import WorkerDied
 from zerothresh.objective.forms import BadLoss, BadValue
 
 LONGEST_PAUSE = 60.0  # seconds between two tries: a service that is down for longer is asked once per minute
 ON_NAN = ("stop", "worst", "retry", "mask")  # what may happen to a value that is not finite
+RETRIES_OF_DEATH = 1  # at least, of a call whose process died: it may have been killed for the memory of another one
 MOST_DOUBLINGS = 20  # of the pause, so that the power below stays a number
 
 
@@ -18,7 +20,7 @@ class Faults:
 
     Arguments
     ---------
-    retries: int, default 0: how often a call that failed is made again.
+    retries: int, default 0: how often a call that failed is made again; at least once if its worker process died.
     backoff: float, default 0.1: seconds before the first retry; doubled for each further one.
     max_time: float, default None: seconds after which no more calls are begun.
     on_nan: str, default "stop": with "retry", a value that is not finite is asked for again.
@@ -47,7 +49,8 @@ class Faults:
             return False
         if isinstance(error, BadValue) and self.on_nan != "retry":
             return False
-        return tried <= self.retries
+        least = RETRIES_OF_DEATH if isinstance(error, WorkerDied) else 0
+        return tried <= max(self.retries, least)
 
     def pause(self, tried: int) -> float:
         """Return the seconds to wait before a call that has failed ``tried`` times is made again."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zerothresh.evaluate.base import Arrival, Evaluator, Failure
+from zerothresh.evaluate.base import Arrival, Evaluator, Failure, WorkerDied
 from zerothresh.objective.forms import BadValue
 from zerothresh.session.faults import Faults
 from zerothresh.session.recorded import RecordedSession
@@ -135,6 +135,8 @@ def _give_up(run: RecordedSession, failure: Failure, tried: int) -> None:
         run.finish(Status.BAD_VALUE, f"{error} ({where})", failure=failure, final=False)
         return
     what = "the objective raised" if failure.begun else "a call could not be made:"
+    if isinstance(error, WorkerDied):
+        what = "a call failed:"
     message = f"{what} {failure.summary} ({where}); result.failure has the traceback"
     run.finish(Status.FAILED, message, failure=failure, final=False)
 
