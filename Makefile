@@ -35,7 +35,8 @@ lint: $(READY)  ## style, types, and the direction of imports
 	$(BIN)/lint-imports
 
 bench: $(READY)  ## the benchmarks, each printing its ratio (queries: a few problems)
-	for name in overhead blocks variance journal "queries --quick --no-peers" "theory --quick"; do set -- $$name; file=$$1; shift; \
+	for name in overhead blocks variance journal "queries --quick --no-peers" "theory --quick" \
+	    "scaling --quick --repeats 1 --draws 1"; do set -- $$name; file=$$1; shift; \
 	  echo "== $$file"; $(BIN)/python benchmarks/$$file.py $$@ || exit 1; done
 
 goals: $(READY)  ## measure the goals of auto on the development set (python benchmarks/goals.py --set judge: the judging set)
