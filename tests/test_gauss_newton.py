@@ -280,6 +280,28 @@ def test_missing_outputs_are_left_out():
 
 
 @pytest.mark.filterwarnings("ignore:k = d")
+def test_steps_that_crawl_away_for_ever_leave_runs_to_other_starts():
+    def drifting(x):  # F falls without end towards large x, and there is an exact solution on the other side
+        return np.array([1 + 0.2 / (1 + x[0] ** 2) - 1.3 * np.exp(-4 * (x[0] + 1.5) ** 2)])
+
+    found = zt.minimize(drifting, [1.0], 1, outputs="residuals", method="gauss-newton", budget=60, seed=0)
+    assert found.fun < 1e-12
+
+
+@pytest.mark.filterwarnings("ignore:k = d")
+def test_a_column_that_has_grown_shortens_the_steps_along_its_coordinate():
+    t = 45 + 5 * np.arange(1, 17)  # the data of Meyer, whose exponential takes over on the way
+    y = [34780, 28610, 23650, 19630, 16370, 13720, 11540, 9744, 8261, 7030, 6005, 5147, 4427, 3820, 3307, 2872]
+
+    def meyer(x):
+        with np.errstate(all="ignore"):
+            return np.clip(np.nan_to_num(x[0] * np.exp(np.minimum(x[1] / (t + x[2]), 300))), -1e100, 1e100) - y
+
+    found = zt.minimize(meyer, [0.0562, 1733.0, 332.0], 3, outputs="residuals", method="gauss-newton", budget=400)
+    assert found.fun < 100  # 5.5 at the minimum, 1e8 at the start
+
+
+@pytest.mark.filterwarnings("ignore:k = d")
 def test_all_coordinates_at_once_reach_a_minimum_that_is_not_zero():
     t, y = np.linspace(0, 1, 12), np.array([1.2, 0.9, 1.0, 0.7, 0.55, 0.6, 0.4, 0.42, 0.3, 0.2, 0.27, 0.15])
     fun = lambda x: x[0] * np.exp(-x[1] * t) - y

@@ -42,7 +42,7 @@ class StepSettings:
     shrink: float = 0.5
     least_shrink: float = 0.1
     grow: float = 2.0
-    blame: float = 0.25  # share of the curvature's effect that errors of J must have to be refreshed
+    blame: float = 1.0  # times the curvature's effect that errors of J must have to be refreshed: more is to blame
     huge: float = 100.0  # F above this multiple teaches nothing of the slope
     curved: float = 0.9  # curvature is used if it leaves less than this share of the squared errors of prediction
     terms: int = 1  # last steps whose curvature is kept: with more, 1e-7 took 5 % more runs on the Moré-Wild set
@@ -51,6 +51,8 @@ class StepSettings:
     refreshes: int = 3  # full refreshes without progress after which a minimum is reached
     least_gain: float = 1e-3  # predicted share of F below which steps on one support end
     last_gain: float = 1e-12  # the same once no other support is left to try
+    crawl: float = 1e-6  # share of F that a window must gain; else other starts are tried before the steps go on
+    window: int = 2  # sets of columns and a step whose runs are a window
     least_step: float = 1e-10  # of the length of x
     burst: int = 4  # steps before other supports are considered
     to_minimum: int = 15  # steps on one support before it is looked at again

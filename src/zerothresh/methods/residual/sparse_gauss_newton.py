@@ -50,7 +50,7 @@ def fit_all(state: Linearised) -> Certified:
     """Minimise over all coordinates, from the start and then from random points."""
     state.context.stage("steps")
     while True:
-        yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
+        reason = yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True, crawl=STEP.crawl)
         if not state.done and not state.looked:
             yield from look(state)
             if state.noise > 0:
@@ -59,6 +59,8 @@ def fit_all(state: Linearised) -> Certified:
                 continue
         state.context.stage("restarts")
         if state.done or not (yield from start_anew(state)):
+            if reason == "crawl":
+                yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
             return state.done
 
 

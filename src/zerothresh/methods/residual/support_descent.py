@@ -9,6 +9,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
+from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian
 from zerothresh.methods.residual.linearised import Evaluated, Linearised
 from zerothresh.methods.residual.residual_settings import STEP, TINY
 from zerothresh.rounds.answers import Answers
@@ -28,22 +29,31 @@ class SupportDescent:
 
     def __init__(self, state: Linearised, S: Indices) -> None:
         self.state, self.S, self.at = state, S, state.at
-        self.known = state.filter_on(S).rescaled(self._metric())
+        known = state.filter_on(S)
+        self.known = known.rescaled(self._metric(known))
         self.learnt = bool((state.age[S] > state.fresh_age[S]).any())  # whether columns have changed since measured
         size = self._size()
         self.radius = STEP.first_radius * size if size > 0 else np.inf
         self.terms: list[tuple[Array, Array]] = []
         self.errors, self.poor = np.zeros(2), False  # of predictions without and with the terms; of the last step
 
-    def iterate(self, most: int, least_gain: float, confirm: bool) -> Generator[Probes, Answers, str]:
-        """Make steps; return why they end: "goal", "minimum" or "most".
+    def iterate(
+        self, most: int, least_gain: float, confirm: bool, crawl: float = 0.0
+    ) -> Generator[Probes, Answers, str]:
+        """Make steps; return why they end: "goal", "minimum", "most" or "crawl".
 
-        To ``confirm`` a minimum, columns that have only learnt from steps are measured.
+        To ``confirm`` a minimum, columns that have only learnt from steps are measured. Steps crawl if F has fallen by
+        less than a share ``crawl`` of itself in the runs of two sets of columns and steps.
         """
         state, refreshed = self.state, 0
+        used, before = state.context.used, self.at.f
         for _ in range(most):
             if self.at.f <= state.goal:
                 return "goal"
+            if state.context.used - used >= STEP.window * (self.S.size + 1):
+                if before - self.at.f < crawl * before:
+                    return "crawl"
+                used, before = state.context.used, self.at.f
             s, y, gain = self._proposal()
             clear = gain > max(least_gain * self.at.f, state.spread(self.at.f))
             if not clear or not np.linalg.norm(s) > STEP.least_step * self._size():
@@ -61,9 +71,16 @@ class SupportDescent:
                 self.radius = STEP.shrink**2 * float(np.linalg.norm(s))
         return "most"
 
-    def _metric(self) -> Array:
-        """Return one over the length of each coordinate, which is not below its value."""
-        return np.asarray(1 / np.maximum(np.abs(self.at.x[self.S]), self.state.length[self.S]))
+    def _metric(self, known: FilteredJacobian) -> Array:
+        """Return one over the length of each coordinate, which is not below its value.
+
+        A column that has grown since the start, as where an exponential has taken over, makes its coordinate shorter:
+        over a length, the linear model still uses up the outputs of the start.
+        """
+        state, norms = self.state, np.linalg.norm(known.J, axis=0)
+        now = np.where(norms > 0, state.size / np.maximum(norms, TINY), np.inf)
+        length = np.maximum(np.minimum(state.length[self.S], now), TINY)
+        return np.asarray(1 / np.maximum(np.abs(self.at.x[self.S]), length))
 
     def _size(self) -> float:
         return float(np.linalg.norm(self.at.x[self.S] * self.known.D))
@@ -106,7 +123,7 @@ class SupportDescent:
         self.poor = ratio < STEP.poor
         if moved:
             self.at, self.learnt = run, True
-            self.known = self.known.rescaled(self._metric())
+            self.known = self.known.rescaled(self._metric(self.known))
         self._resize(ratio, moved, length, gain, run.f - before.f)
         if ratio < STEP.bad and doubt > STEP.blame * bend:
             self.radius = max(self.radius, length)

@@ -17,11 +17,11 @@ Tried = Generator[Probes, Answers, bool]
 
 
 def descend(
-    state: Linearised, most: int, least_gain: float = STEP.least_gain, *, confirm: bool = False
+    state: Linearised, most: int, least_gain: float = STEP.least_gain, *, confirm: bool = False, crawl: float = 0.0
 ) -> Generator[Probes, Answers, str]:
     """Make steps on the present support, and move to where they lead; return why they ended."""
     descent = SupportDescent(state, state.support)
-    reason = yield from descent.iterate(most, least_gain, confirm)
+    reason = yield from descent.iterate(most, least_gain, confirm, crawl)
     state.take(descent.at, descent.S, descent.known)
     return reason
 
@@ -141,14 +141,16 @@ def restart(state: Linearised, tries: int) -> Tried:
 
 def start_anew(state: Linearised) -> Tried:
     """Search from random points of the size of the start, where the support is not in question."""
-    best, before = state.saved(), state.at.f
+    best, before, spread = state.saved(), state.at.f, 1.0
     size = np.maximum(np.abs(state.context.theta0), state.length)
     while state.restarts < EXCHANGE.restarts and state.returns < EXCHANGE.returns:
         state.restarts += 1
-        start = state.context.theta0 + size * state.context.rng.normal(size.size)
+        start = state.context.theta0 + spread * size * state.context.rng.normal(size.size)
         start[state.fixed] = 0.0
         state.at = (yield from state.runs([np.clip(start, state.choice.low, state.choice.high)]))[0]
-        if np.isfinite(state.at.f):
+        if not state.at.f < EXCHANGE.hopeless * state.start:
+            spread *= STEP.shrink
+        else:
             yield from state.columns(np.flatnonzero(~state.fixed))
             yield from descend(state, STEP.unlimited, confirm=True)
             if state.at.f < EXCHANGE.least_promise * before:
