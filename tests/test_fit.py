@@ -150,3 +150,17 @@ def test_the_picture_shows_coefficients_data_and_residuals():
     assert right.get_ylabel() == "residual"
     with pytest.raises(ValueError, match="measured must have shape"):
         solved().plot(kind="fit", measured=[1.0])
+
+
+def test_a_coefficient_on_its_bound_has_no_interval_and_the_others_take_it_as_known():
+    result = solved(bounds=(None, [0.5, np.inf, np.inf]))
+    assert result.x[0] == 0.5
+    shown, at = result.fit, result.fit.support.tolist().index(0)
+    assert shown.bound.tolist() == [j == at for j in range(shown.support.size)]
+    assert np.isnan(shown.intervals()[at]).all()
+    assert np.isfinite(np.delete(shown.standard_errors, at)).all()
+    others = np.flatnonzero(~shown.bound)
+    alone = Fit(shown.support[others], shown.values[others], shown.residuals, shown.jacobian[:, others], 1)
+    assert np.array_equal(shown.covariance[np.ix_(others, others)], alone.covariance)
+    assert "On a bound, where no standard error or interval holds: 0;" in str(shown)
+    assert "On a bound" not in str(solved(bounds=(-9, 9)).fit)

@@ -195,6 +195,22 @@ def test_a_budget_below_the_number_of_columns_is_kept_and_gains():
     assert result.fun < 0.5 * np.mean(fun(np.zeros(fun.d)) ** 2)
 
 
+@pytest.mark.parametrize("budget", range(2, 60, 3))
+def test_a_budget_far_below_the_number_of_columns_gains_or_says_why_not(budget):
+    fun = Curves(2, d=50, k=3, n=80, link=lambda z: 1 / (1 + np.exp(-z)))
+    result = solve(fun, budget=budget)
+    assert result.nfev == len(fun.calls) <= budget
+    said = [sentence for _, sentence in result.remarks]
+    if result.nfev < 3:
+        assert "the budget is spent" in result.message
+    elif not result.success:
+        assert said == ["The budget is too small to measure a single column."]
+    elif budget < 50:
+        assert "columns; " in said[0]
+    if budget >= 20:
+        assert result.fun < 0.9 * np.mean(fun(np.zeros(fun.d)) ** 2)
+
+
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**20])
 def test_the_unit_of_the_outputs_changes_no_point(scale):
     one, other = Curves(0), Curves(0)
@@ -418,6 +434,7 @@ def test_outputs_that_never_change_end_the_search_without_success():
     result = solve(fun)
     assert not result.success
     assert result.nfev <= 80
+    assert result.remarks[-1][1] == "The outputs did not change along any coordinate: check that the function uses x."
 
 
 def test_a_loss_that_falls_below_zero_is_not_taken_for_a_proof():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.constraint.bounds import Box
 from zerothresh.losses import Loss, Squared
 from zerothresh.rounds.search import Linearisation
 
@@ -23,7 +24,9 @@ class Fit:
     With squared residuals the covariance of the coefficients is :math:`\sigma^2 (J'J)^{-1}`, with
     :math:`\sigma^2 = \sum r_i^2 / (m - s)`. With another loss it is the sandwich :math:`H^{-1} B H^{-1}`, with
     :math:`H = \sum \ell''(r_i) J_i J_i'` and :math:`B = \frac{m}{m-s} \sum \ell'(r_i)^2 J_i J_i'` (Huber 1967). Both
-    hold for independent errors, near the solution, and for the support as if it had been known before.
+    hold for independent errors, near the solution, and for the support as if it had been known before. Neither holds
+    for a coefficient on its bound, which cannot move to both sides: its entries are NaN, and those of the others take
+    it as known.
 
     Attributes
     ----------
@@ -33,6 +36,7 @@ class Fit:
     jacobian: the derivatives of the outputs by these coordinates, shape (m, s).
     calls: the number of runs that had been made when the Jacobian was last refreshed.
     loss: the loss of the residuals, or None if they are squared.
+    bound: which coefficients are on a bound, shape (s,); None if none is.
 
     >>> t = np.arange(6.0)
     >>> fit = Fit(np.array([0, 1]), np.array([1.0, 2.0]), np.array([.1, -.1, .1, -.1, .1, -.1]), np.c_[t**0, t], 9)
@@ -46,6 +50,12 @@ class Fit:
     jacobian: Array
     calls: int
     loss: Loss | None = None
+    bound: NDArray[np.bool_] | None = None
+
+    @cached_property
+    def _free(self) -> NDArray[np.bool_]:
+        """Which coefficients may move to both sides."""
+        return np.ones(self.support.size, bool) if self.bound is None else ~self.bound
 
     @cached_property
     def _there(self) -> NDArray[np.bool_]:
@@ -60,8 +70,8 @@ class Fit:
 
     @property
     def freedom(self) -> int:
-        """The degrees of freedom: residuals that are there, less coefficients."""
-        return self._seen[0].size - self.support.size
+        """The degrees of freedom: residuals that are there, less coefficients that are not on a bound."""
+        return self._seen[0].size - int(self._free.sum())
 
     @property
     def noise(self) -> float:
@@ -71,12 +81,17 @@ class Fit:
 
     @cached_property
     def covariance(self) -> Array:
-        """The covariance of the coefficients, (s, s); NaN where the data do not determine them."""
-        s = self.support.size
+        """The covariance of the coefficients, (s, s); NaN where the data, or a bound, do not leave it to them."""
+        out = np.full((self.support.size, self.support.size), np.nan)
+        out[np.ix_(self._free, self._free)] = self._free_covariance()
+        return out
+
+    def _free_covariance(self) -> Array:
+        """Return the covariance of the coefficients that are not on a bound."""
         r, J = self._seen
-        there = self._there
+        J, s, there = J[:, self._free], int(self._free.sum()), self._there
         unknown = np.full((s, s), np.nan)
-        if self.freedom <= 0:
+        if self.freedom <= 0 or not s:
             return unknown
         size = np.linalg.norm(J, axis=0)
         if not (size > 0).all():
@@ -127,10 +142,15 @@ class Fit:
         ]
         count = self._seen[0].size
         rows += [f"{count} residual{'' if count == 1 else 's'}, standard deviation {self.noise:.3g}"]
+        if not self._free.all():
+            names = ", ".join(str(j) for j in self.support[~self._free])
+            rows += [f"On a bound, where no standard error or interval holds: {names}; the others take it as known."]
         return "\n".join(rows)
 
 
-def fit_of(x: Array, residuals: Array | None, known: Linearisation | None, loss: Loss | None) -> Fit | None:
+def fit_of(
+    x: Array, residuals: Array | None, known: Linearisation | None, loss: Loss | None, box: Box | None = None
+) -> Fit | None:
     """Return the fit at a point that is not 0, if its outputs and their derivatives by its support are known.
 
     Arguments
@@ -139,6 +159,7 @@ def fit_of(x: Array, residuals: Array | None, known: Linearisation | None, loss:
     residuals: the outputs there, shape (m,), or None.
     known: what the method has found out about their derivatives, or None.
     loss: of the outputs, or None if calls return one number.
+    box: the bounds of the run, or None.
     """
     support = np.flatnonzero(x)
     if residuals is None or known is None or loss is None:
@@ -148,4 +169,5 @@ def fit_of(x: Array, residuals: Array | None, known: Linearisation | None, loss:
     order = np.argsort(known.coordinates)
     places = order[np.searchsorted(known.coordinates, support, sorter=order)]
     curved = None if isinstance(loss, Squared) else loss
-    return Fit(support, x[support], residuals, known.jacobian[:, places], known.calls, curved)
+    bound = None if box is None else ((x <= box.low) | (x >= box.high))[support]
+    return Fit(support, x[support], residuals, known.jacobian[:, places], known.calls, curved, bound)

@@ -262,8 +262,8 @@ class Optimizer:
             x, fun = standing.theta, np.nan
         status = Status.STOPPED if session.status is None else session.status
         session.trace.remarks = self.remarks
-        outputs = self.task.outputs
-        fit = fit_of(x, standing.best_outputs, standing.search.linearisation, None if outputs is None else outputs.loss)
+        loss = None if self.task.outputs is None else self.task.outputs.loss
+        fit = fit_of(x, standing.best_outputs, standing.search.linearisation, loss, self.task.constraint.box)
         return Result(
             x=x.copy(),
             fun=fun,

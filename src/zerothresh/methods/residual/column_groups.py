@@ -45,10 +45,11 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
     if not groups:
         return
     short = state.context.left < free.size + POOL.reserve * k
+    reserve = min(POOL.reserve * k, POOL.kept * state.context.left)
     slopes = GroupSlopes.along(np.nan_to_num(state.at.r), groups, k)
     worth = short or slopes.forecast(k / free.size) < POOL.worth
     trials, tried, last, same = POOL.trials * free.size, set[Support](), Support(), 0
-    while groups and (not short or state.context.left > POOL.reserve * k):
+    while groups and (not short or state.context.left > reserve + 1):
         value, y, u = _fit(state)
         odds, support = GroupSlopes.along(u, groups, k).odds(k / free.size), tuple(np.flatnonzero(y).tolist())
         last, same = support, same + 1 if support == last else 0
@@ -59,9 +60,23 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
             if (yield from _try(state, y)):
                 return
             trials -= state.context.used - used
-        chosen = set(np.argsort(-odds, kind="stable")[: max(k, state.width) if worth else len(groups)].tolist())
+        most = max(k, state.width) if worth else len(groups)
+        if short:
+            most = _reachable(groups, int(state.context.left - reserve), most)
+        chosen = set(np.argsort(-odds, kind="stable")[:most].tolist())
         rest = [group for place, group in enumerate(groups) if place not in chosen]
         groups = rest + (yield from _split(state, [groups[place] for place in sorted(chosen)], whole=not worth))
+    known = int((state.age[free] == 0).sum())
+    if groups and known:
+        state.context.remark(
+            f"The budget is too small to measure all {free.size} columns; {known} that promised most were measured."
+        )
+
+
+def _reachable(groups: Sequence[ColumnGroup], left: int, most: int) -> int:
+    """Return how many groups are split at once, so that the runs that are left reach single columns."""
+    rounds = max(int(np.ceil(np.log2(max(group.size for group in groups)))), 1)
+    return max(min(most, left // rounds), 1)
 
 
 def _measured(state: Linearised, parts: Sequence[Members]) -> Generator[Probes, Answers, list[ColumnGroup]]:

@@ -129,6 +129,7 @@ class PoolSettings:
     steps: int = 2  # of a trial at a time
     converging: float = 0.4  # F must fall to this share of the promise with them: a wrong support does not
     reserve: float = 4.0  # runs per non-zero that are kept for steps if the budget is below the number of columns
+    kept: float = 0.25  # of the budget: more is not kept for steps, because without columns there are none
     settled: int = 2  # rounds of splits that leave the best support as it is, before it is tried
     promise: float = 0.5  # of F: a fit is tried if it promises that, and steps go on while they keep it
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from zerothresh.methods.residual.first_look import first_columns, look
 from zerothresh.methods.residual.linearised import Linearised
-from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP
+from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP, UNKNOWN
 from zerothresh.methods.residual.support_exchange import descend, exchange, first_fit, restart, start_anew
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -33,6 +33,8 @@ def gauss_newton(state: Linearised) -> Certified:
     if state.done or state.fixed.all() or not np.isfinite(state.at.f):
         return state.done or bool(state.fixed.all())
     yield from first_columns(state)
+    if not state.J.any():
+        context.remark(_silence(state))
     if state.choice.everything:
         return (yield from fit_all(state))
     context.stage("support")
@@ -44,6 +46,13 @@ def gauss_newton(state: Linearised) -> Certified:
             yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
             return state.done
     return True
+
+
+def _silence(state: Linearised) -> str:
+    """Return a sentence for outputs that no column changes."""
+    if (state.age[~state.fixed] < UNKNOWN).any():
+        return "The outputs did not change along any coordinate: check that the function uses x."
+    return "The budget is too small to measure a single column."
 
 
 def fit_all(state: Linearised) -> Certified:

@@ -94,8 +94,8 @@ class SupportDescent:
     def _model(self, bends: bool) -> CurvedModel:
         """Return the model of the outputs in the metric of the steps."""
         terms = self.terms if bends else []
-        a = np.array([term[0] for term in terms]).reshape(-1, self.at.r.size)
-        c = np.array([term[1] / self.known.D for term in terms]).reshape(-1, self.S.size)
+        a = np.array([term[0] for term in terms]).reshape(len(terms), self.at.r.size)
+        c = np.array([term[1] / self.known.D for term in terms]).reshape(len(terms), self.S.size)
         return CurvedModel(self.state.loss, self.at.r, self.known.scaled(), a, c)
 
     def _proposal(self) -> tuple[Array, Array, float]:
