@@ -49,6 +49,7 @@ ALSO = {
     "n": "n|component",
     "options": "options|hyper-parameters?",
     "on_nan": "on_nan",
+    "on_error": "on_error",
     "fun": "fun",
     "max_cost": "max_cost|cost",
     "exclude": "exclude|start",

@@ -51,6 +51,7 @@ def minimize(
     backoff: float = 0.1,
     timeout: float | None = None,
     on_nan: str = "stop",
+    on_error: str = "stop",
     max_time: float | None = None,
     cost: Callable[[int], float] | None = None,
     max_cost: float | None = None,
@@ -110,6 +111,8 @@ def minimize(
     on_nan: str, default "stop": what happens to a value that is not finite: "stop" ends the run, "retry" asks again,
         "worst" takes the worst value seen so far instead, "mask" (with ``outputs``) leaves outputs that are NaN out of
         the mean.
+    on_error: str, default "stop": what happens to a call that raised an exception, took too long or killed its worker
+        process, and whose retries are used up: "stop" ends the run, "worst" takes the worst value seen so far instead.
     max_time: float, default None: seconds after which no more calls are begun in this session.
     cost, max_cost: function and float, default None: ``cost(i)`` is what a call of component i costs, and max_cost is
         the limit of what may be spent. With ``outputs``, ``cost(0)`` is what a call costs.
@@ -139,7 +142,7 @@ def minimize(
     """
     objective, start = objective_of(fun, x0, n, vectorized, outputs, loss, on_nan)
     check.function("callback", callback, "callback(progress)")
-    faults = Faults(retries, backoff, max_time, on_nan)
+    faults = Faults(retries, backoff, max_time, on_nan, on_error)
     evaluator = evaluator_for(objective, workers, chunk, timeout)
     with (
         Interrupts(evaluator) as interrupts,
@@ -161,6 +164,7 @@ def minimize(
             parallel=_width(parallel, run, evaluator),
             monitor=monitor,
             on_nan=on_nan,
+            on_error=on_error,
             cost=cost,
             max_cost=max_cost,
             patience=patience,
@@ -216,7 +220,7 @@ def iterate(
     """
     many = (arguments.get("outputs"), arguments.get("loss"), arguments.get("on_nan", "stop"))
     objective, start = objective_of(fun, x0, n, vectorized, *many)
-    faults = Faults(retries, backoff, max_time, arguments.get("on_nan", "stop"))
+    faults = Faults(retries, backoff, max_time, arguments.get("on_nan", "stop"), arguments.get("on_error", "stop"))
     evaluator = evaluator_for(objective, workers, chunk, timeout)
     arguments["parallel"] = _width(arguments.get("parallel"), arguments.get("run"), evaluator)
     if arguments.get("run") is not None:

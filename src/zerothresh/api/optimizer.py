@@ -25,7 +25,7 @@ from zerothresh.rounds.vector_outputs import VectorOutputs
 from zerothresh.runs import FSYNC_MODES, Run, RunError, stored_budget, stored_seed, stored_width
 from zerothresh.runs.recorder import Recorder
 from zerothresh.session.batch import Batch
-from zerothresh.session.faults import ON_NAN
+from zerothresh.session.faults import ON_ERROR, ON_NAN
 from zerothresh.session.interrupts import Deferred
 from zerothresh.session.ledger import Ledger
 from zerothresh.session.machine import Session
@@ -50,6 +50,7 @@ class Optimizer:
     ``progress``). ``fingerprint``, a str, default None, tells the problem of a run folder from another one. With
     ``run``, a folder, each value that is told is on disk before `tell` returns, and the same arguments open the run
     again where it stopped. With ``on_nan="worst"``, `tell` takes values that are not finite; otherwise it refuses them.
+    That is also how to tell of a call that failed.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Optimizer:
         parallel: int | None = None,
         monitor: Callable[[Array], float] | None = None,
         on_nan: str = "stop",
+        on_error: str = "stop",
         cost: Callable[[int], float] | None = None,
         max_cost: float | None = None,
         patience: int | None = None,
@@ -84,6 +86,7 @@ class Optimizer:
             raise ValueError("x0 must be the start, or the dimension d as a whole number, not None")
         components = 1 if n is None else check.count("n", n, what=" (the number of components)")
         check.one_of("on_nan", on_nan, ON_NAN)
+        check.one_of("on_error", on_error, ON_ERROR)
         self._policy = policy_for(outputs, loss, n, on_nan)
         many: VectorOutputs | None = None
         if self._policy is not None and outputs is not None:
@@ -116,7 +119,7 @@ class Optimizer:
             parallel=(stored_width(run) or 1) if parallel is None else parallel,
         )
         ledger = Ledger(task.budget, reserve=task.reserve, prices=prices, max_cost=limit)
-        self.session = Session(task, ledger, monitor=monitor, on_nan=on_nan)
+        self.session = Session(task, ledger, monitor=monitor, on_nan=on_nan, on_error=on_error)
         # The record and the session must not be told different things because Ctrl-C came between the two.
         self._undivided: Callable[[], AbstractContextManager[None]] = nullcontext if run is None else Deferred
         if run is None:

@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 
 _AMPLE = 10**12  # a budget for the check of the other arguments
 # Arguments of `minimize` that an attack passes on to its search: those of the optimiser itself, and the others.
-_OF_THE_OPTIMIZER = ("options", "estimator", "include", "exclude", "monitor", "on_nan", "fsync", "parallel")
+_OF_THE_OPTIMIZER = ("options", "estimator", "include", "exclude", "monitor", "on_nan", "on_error", "fsync", "parallel")
 _OF_THE_CALLS = (
     *("workers", "chunk", "retries", "backoff", "timeout", "max_time", "cost", "max_cost"),
     *("callback", "progress", "run"),
@@ -280,7 +280,11 @@ def _check_search(problem: Universal, method: Any, seed: Any, constraint: dict[s
     if given.get("progress") is not None:
         check.flag("progress", given["progress"])
     Faults(
-        given.get("retries", 0), given.get("backoff", 0.1), given.get("max_time"), given.get("on_nan", "stop")
+        given.get("retries", 0),
+        given.get("backoff", 0.1),
+        given.get("max_time"),
+        given.get("on_nan", "stop"),
+        given.get("on_error", "stop"),
     )  # which checks them
     objective = as_objective(problem, None, None, vectorized=False)
     evaluator_for(objective, given.get("workers", 1), given.get("chunk"), given.get("timeout")).close()

@@ -47,6 +47,7 @@ _AS_OPTIONS = {
     "loss goes with": "--loss goes with",
     "loss must be": "--loss must be",
     "on_nan": "--on-nan",
+    "on_error": "--on-error",
     "probe = ": "--probe is ",
     "probe must be": "--probe must be",
 }

@@ -164,6 +164,14 @@ OnNan = Annotated[
         rich_help_panel=_FAULTS,
     ),
 ]
+OnError = Annotated[
+    str,
+    typer.Option(
+        help="What to do with a call that raised, timed out or killed its worker process, after its retries: stop the "
+        "run (stop), or use the worst value seen so far (worst).",
+        rich_help_panel=_FAULTS,
+    ),
+]
 MaxTime = Annotated[
     float | None,
     typer.Option(help="Seconds after which this session starts no further calls.", rich_help_panel=_FAULTS),

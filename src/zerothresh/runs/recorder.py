@@ -83,6 +83,7 @@ class Recorder:
             counts = {name: _count(meta, name) for name in (*COUNTS, "round", "nfev", "failed_calls")}
             numbers = {name: _number(meta, name, finite=name not in ANY_FLOAT) for name in (*NUMBERS, "worst", "spent")}
             final_round, changes = _count(meta, "final_round", low=-1), _count(meta.get("trace"), "changes", low=-1)
+            replaced = _count(meta, "replaced") if "replaced" in meta else 0  # which older versions did not count
             if task.outputs is not None and meta.get("outputs") is not None:  # None: before the first call
                 session.learn_outputs(_count(meta, "outputs", low=1))
                 task = session.task
@@ -115,7 +116,7 @@ class Recorder:
                 stacklevel=2,
             )
             changes = max(0, changes) - 1  # the first row of the new trace has a support, which is not a change
-        session.resume(standing, worst=numbers["worst"], final_round=final_round)
+        session.resume(standing, worst=numbers["worst"], final_round=final_round, replaced=replaced)
         for name, outputs in kept_outputs.items():
             setattr(session, name, outputs)
         session.ledger.resume(counts["nfev"], counts["failed_calls"], numbers["spent"])
@@ -213,14 +214,17 @@ class Recorder:
 
     def failure(self, session: Session, failure: Failure) -> None:
         """Write a failed call into the journal, where it has a place, and then into the list of failures."""
-        round_ = session.standing.round
         self._changed = True
         journal = self._run.journal()
-        journal.failure(round_, failure.row, failure.component, failure.charged)
+        journal.failure(session.standing.round, failure.row, failure.component, failure.charged)
         self.trouble = self.trouble or journal.trouble
+        self.replaced(session, failure)
+
+    def replaced(self, session: Session, failure: Failure) -> None:
+        """Write a failed call into the list of failures only; the journal has it with its values."""
         try:
             self._run.failures.add(
-                round=round_,
+                round=session.standing.round,
                 row=failure.row,
                 component=failure.component,
                 point=failure.point,
@@ -273,6 +277,7 @@ class Recorder:
             "spent": None if ledger.prices is None else ledger.spent,
             "worst": session.worst,
             "final_round": session.final_round,
+            "replaced": session.replaced,
             "trace": {**self._trace.extent._asdict(), "changes": session.trace.support_changes},
         }
         if session.task.outputs is not None:

@@ -51,11 +51,11 @@ def steps(
             elif stopping():
                 break
             elif lost is not None:
-                _give_up(run, lost, tried[lost.row])
+                _give_up(run, faults, lost, tried[lost.row])
             elif late and session.open_round is current:
                 _time_is_up(run, faults)
             elif missing and run.check_fit(missing):
-                _pause(run, faults, max(tried.values()), deadline, stopping)
+                _pause(run, faults, max(tried.values(), default=1), deadline, stopping)
         if stepped:
             yield
 
@@ -88,11 +88,16 @@ def _evaluate(
         if isinstance(answer, Arrival):
             stepped = run.deliver(answer.start, answer.values, paid=True)
         else:
-            failures.append(answer)
             tried[answer.row] = tried.get(answer.row, 0) + 1
-            if not faults.may_retry(answer.error, tried[answer.row]):
-                evaluator.halt()
-            run.fail(answer)
+            lost = not faults.may_retry(answer.error, tried[answer.row])
+            if lost and faults.takes_worst(answer) and run.session.can_replace:
+                del tried[answer.row]
+                stepped = run.replace(answer)
+            else:
+                if lost:
+                    evaluator.halt()
+                failures.append(answer)
+                run.fail(answer)
         if timed and time.monotonic() >= deadline:
             late = True
         if late or run.record.trouble is not None or stopping():
@@ -125,7 +130,7 @@ def _time_is_up(run: RecordedSession, faults: Faults) -> None:
     run.finish(Status.TIME, f"max_time = {faults.max_time:g} s have passed after {calls}", final=False)
 
 
-def _give_up(run: RecordedSession, failure: Failure, tried: int) -> None:
+def _give_up(run: RecordedSession, faults: Faults, failure: Failure, tried: int) -> None:
     """The objective failed for good: stop with its own message."""
     error = failure.error
     times = "" if tried == 1 else f", {tried} times"
@@ -138,6 +143,8 @@ def _give_up(run: RecordedSession, failure: Failure, tried: int) -> None:
     if isinstance(error, WorkerDied):
         what = "a call failed:"
     message = f"{what} {failure.summary} ({where}); result.failure has the traceback"
+    if faults.takes_worst(failure):
+        message += "; it was the first call, so that there is no worst value to take instead"
     run.finish(Status.FAILED, message, failure=failure, final=False)
 
 

@@ -41,6 +41,7 @@ class Session:
     ledger: Ledger, with the task's budget.
     monitor: function of the iterate, default None: exact F for the trace; its calls are not charged.
     on_nan: str, default "stop": with "worst", a value that is not finite counts as the worst one seen.
+    on_error: str, default "stop": with "worst", NaN stands for what a failed call should have returned, and counts so.
 
     Call `open` once, after a snapshot has been restored if there is one.
     """
@@ -52,16 +53,19 @@ class Session:
         *,
         monitor: Callable[[Array], float] | None = None,
         on_nan: str = "stop",
+        on_error: str = "stop",
     ) -> None:
-        self.task, self.ledger, self.monitor, self.on_nan = task, ledger, monitor, on_nan
+        self.task, self.ledger, self.monitor, self.on_nan, self.on_error = task, ledger, monitor, on_nan, on_error
         self.standing: Standing = start(task)
         self.trace = Trace()
         self.status: Status | None = None
         self.message = ""  # why the run ended
         self.failure: Failure | None = None
-        self.worst: float | None = None  # the largest value seen, for on_nan="worst"
+        self.worst: float | None = None  # the largest value seen, if it may have to take the place of others
+        self.replaced = 0  # calls in whose place the worst value was taken
+        self.last_failed: Failure | None = None  # the last call that failed and was replaced
         self.first_outputs: Array | None = None  # of the call at the start, (m,), until a round makes use of them
-        self.worst_outputs: Array | None = None  # of the call with the largest F, (m,), for on_nan="worst"
+        self.worst_outputs: Array | None = None  # of the call with the largest F, (m,), likewise
         self.final_round = -1  # the round before which F at the result was last paid for
         self.is_final = False  # whether the open round asks for F at the result
         self.ended_within_round = False  # whether the run ended within a round, some of whose values had come
@@ -71,9 +75,9 @@ class Session:
         self.support: Indices = np.flatnonzero(task.theta0)  # of the iterate
         self._largest_scale = np.inf if chooses_steps(task.method) else task.estimator.largest_scale(task.d)
 
-    def resume(self, standing: Standing, *, worst: float | None, final_round: int) -> None:
+    def resume(self, standing: Standing, *, worst: float | None, final_round: int, replaced: int = 0) -> None:
         """Go on from a snapshot; the ledger and the trace are resumed by themselves."""
-        self.standing, self.worst, self.final_round = standing, worst, final_round
+        self.standing, self.worst, self.final_round, self.replaced = standing, worst, final_round, replaced
 
     @property
     def is_first_look(self) -> bool:
@@ -97,8 +101,22 @@ class Session:
 
     @property
     def remarks(self) -> Sequence[Remark]:
-        """What the method has found and chosen so far, each with the number of calls made by then."""
-        return self.standing.search.remarks
+        """What the method has found and chosen so far, each with the number of calls made by then.
+
+        The last one tells of calls in whose place the worst value was taken, if there were any.
+        """
+        remarks = self.standing.search.remarks
+        if not self.replaced:
+            return remarks
+        calls = "1 call counts" if self.replaced == 1 else f"{self.replaced:,} calls count"
+        return [*remarks, (self.nfev, f"{calls} as the worst value seen, because {self._why_replaced()}")]
+
+    def _why_replaced(self) -> str:
+        """Return why calls were replaced, for a sentence about them."""
+        failed, no_number = "the function failed there", "the function returned no finite number there"
+        if self.on_error != "worst":
+            return no_number
+        return failed if self.on_nan != "worst" else f"{failed}, or returned no finite number"
 
     @property
     def found_nothing(self) -> bool:
@@ -116,7 +134,7 @@ class Session:
     @property
     def closing_message(self) -> str:
         """Why the run ended, and, if it ended well, what the method remarked last and whether F is known."""
-        remarks = self.remarks
+        remarks = self.standing.search.remarks
         if self.status is None or not self.status.success:
             return self.message
         if self.found_nothing:
@@ -214,7 +232,22 @@ class Session:
             return False
         if outputs is not None and outputs.m is not None and values.shape[1] != outputs.m:
             return False
-        return self.on_nan == "worst" or bool(self._usable(values).all())
+        return self.replaces or bool(self._usable(values).all())
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the worst value seen takes the place of values that cannot be used."""
+        return self.on_nan == "worst" or self.on_error == "worst"
+
+    @property
+    def can_replace(self) -> bool:
+        """Whether a call that failed can be replaced; the one that tells how many outputs there are cannot."""
+        return self.open_round is not None and not self.is_first_look
+
+    def no_values(self, failure: Failure) -> Array:
+        """Return NaN in the place of everything that a call that failed should have returned."""
+        self.last_failed, outputs = failure, self.task.outputs
+        return np.full(failure.calls if outputs is None else (failure.calls, outputs.m or 1), np.nan)
 
     def deliver(self, start: int, values: Array) -> bool:
         """Take checked values of the open round from row ``start`` on; return whether a step was made."""
@@ -229,16 +262,20 @@ class Session:
         plan, before = current.plan, self.standing
         if self.is_first_look:  # then the run has not ended: there is nothing to say about a result before it
             return self._complete_first_look(current)
-        values = self._replace_bad_values(current.values) if self.on_nan == "worst" else current.values
+        values = self._replace_bad_values(current.values) if self.replaces else current.values
         self.ledger.complete(plan, current.free)
         if current.free:
             self.first_outputs = None
+        if values is None and self.on_error == "worst":
+            return self._nothing_but_failures(plan)
         if values is None:
             self.open_round, self.ended_within_round = None, True
             message = "no value of the round was finite, and none before it: there is no worst value to take instead"
             self.finish(Status.BAD_VALUE, message, final=False)
             return False
         invented = values is not current.values
+        if invented:
+            self.replaced += int((~self._usable(current.values)).sum())
         if self.is_final:
             if not invented:
                 self.standing = with_value(self.task, before, plan.point(0), *self._known(values))
@@ -270,6 +307,19 @@ class Session:
                 stepped = self.open() or stepped
         return stepped
 
+    def _nothing_but_failures(self, plan: Plan) -> bool:
+        """End the run because no call has given a value; a later session asks for the round again."""
+        if self.replaying:
+            self.open_round = OpenRound(self.token, plan)
+            return False
+        self.open_round, self.ended_within_round = None, True
+        failure = self.last_failed
+        message = "no call of the round gave a value, and none before it: there is no worst value to take instead"
+        why = "" if failure is None else f" (the last one raised {failure.summary})"
+        status = Status.BAD_VALUE if failure is None else Status.FAILED
+        self.finish(status, message + why, failure=failure, final=False)
+        return False
+
     def _complete_first_look(self, current: OpenRound) -> bool:
         """Learn the number of outputs from the call at the start, and open the first round of the method."""
         self.ledger.complete(current.plan)
@@ -283,7 +333,7 @@ class Session:
             self.finish(Status.BAD_VALUE, message, final=False)
             return False
         self.learn_outputs(current.values.shape[1])
-        if self.on_nan == "worst":
+        if self.replaces:
             self._replace_bad_values(current.values)
         self.first_outputs = current.values[0]
         self.standing = with_value(self.task, self.standing, self.task.theta0, *self._known(current.values))

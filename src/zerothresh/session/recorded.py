@@ -25,6 +25,9 @@ class Record(Protocol):
     def failure(self, session: Session, failure: Failure) -> None:
         """Keep a call that failed."""
 
+    def replaced(self, session: Session, failure: Failure) -> None:
+        """Keep why a call failed whose values will be replaced; it is counted with them."""
+
     def settle(self, session: Session) -> None:
         """Take note that the session has moved: it may be between two rounds, or have ended."""
 
@@ -44,6 +47,9 @@ class NoRecord:
         pass
 
     def failure(self, session: Session, failure: Failure) -> None:
+        pass
+
+    def replaced(self, session: Session, failure: Failure) -> None:
         pass
 
     def settle(self, session: Session) -> None:
@@ -88,6 +94,18 @@ class RecordedSession:
         except OSError as error:
             self.record.trouble = error
         self.session.fail(failure)
+
+    def replace(self, failure: Failure) -> bool:
+        """Let NaN stand for what a call that failed for good should have returned; the session replaces it.
+
+        So the call is counted once, and the journal tells a later session which values were replaced. Returns whether a
+        step was made.
+        """
+        try:
+            self.record.replaced(self.session, failure)
+        except OSError as error:
+            self.record.trouble = error
+        return self.deliver(failure.row, self.session.no_values(failure), paid=True)
 
     def finish(self, status: Status, message: str, *, failure: Failure | None = None, final: bool = True) -> None:
         """End the run for a reason; see `Session.finish`."""
