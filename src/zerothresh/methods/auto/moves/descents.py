@@ -22,9 +22,10 @@ class Descents:
     """Descents in turn: by a Gaussian process, by a quadratic model from far away, and from near the best point.
 
     The process needs few values where F is smooth on the scale of the cube; a quadratic model sees through ripples,
-    and from near the best point it finds the bottom of a funnel of many basins. A kind that has just found something
-    better goes on; otherwise the one that has had the fewest values is next. The two kinds of descents by a quadratic
-    model count as if they had begun together.
+    and from near the best point it finds the bottom of a funnel of many basins. While processes predict F, what one
+    has found is polished by a quadratic model, and then another one looks for the next basin. Otherwise a kind that has
+    just found something better goes on, or else the one that has had the fewest values is next. The two kinds of
+    descents by a quadratic model count as if they had begun together.
     """
 
     def __init__(self, search: CubeSearch) -> None:
@@ -66,9 +67,11 @@ class Descents:
             self.values["near"] = self.values["far"] = self.values[kind] if kind != "process" else 0.0
         self.made.add(kind)
         better = search.y.min() < before - SET.gain * fall
-        if kind == "process" and first and self.trusted:
-            return  # if this was a wrong basin, another process finds the next one with the fewest calls
-        if better and kind == "far" and not self.trusted:
+        if kind == "process" and (first or better) and self.trusted:
+            self.kind = "near"  # a process ends near the bottom of its basin, a quadratic model at the bottom
+        elif kind == "near" and self.trusted:
+            self.kind = "process"  # if this was a wrong basin, another process finds the next one with the fewest calls
+        elif better and kind == "far" and not self.trusted:
             self.kind = "near"
         elif first or not better:
             self.kind = min(KINDS if self.trusted else RIPPLED, key=self._turn)

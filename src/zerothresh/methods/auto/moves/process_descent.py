@@ -66,7 +66,7 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         better = not path or believed[lowest] < min(path) - max(SET.gain * search.fall, margin)
         failures, width = (0, 1.0) if better else (failures + 1, max(SET.narrowing * width, SET.least_width))
         path.append(float(believed[lowest]))
-        if failures >= SET.patience or _hopeless(search, path):
+        if failures >= SET.patience:
             search.close_basin(centre, process.lengths)
             break
         by_mean = turn % SET.mean_every == SET.mean_every - 1
@@ -74,12 +74,6 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         yield from search.ask([z])
         turn += 1
     return process
-
-
-def _hopeless(search: CubeSearch, path: list[float]) -> bool:
-    """Whether a descent would not get to the best value even with many times as many calls as it had of late."""
-    gained = path[max(len(path) - 1 - SET.patience, 0)] - path[-1]
-    return len(path) > SET.patience and path[-1] - SET.hope * gained > search.y.min()
 
 
 def _in_basins(search: CubeSearch, process: GaussianProcess, points: Array) -> Mask:
