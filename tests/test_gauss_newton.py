@@ -407,6 +407,18 @@ def test_more_width_takes_fewer_rounds_and_finds_the_same(d, seed):
     assert rounds[1] < 0.8 * rounds[0]
 
 
+def test_every_step_fills_its_round_with_columns_that_may_be_wanted_next():
+    fun, sizes = Curves(0, d=100, k=5, n=100, link=np.exp), []
+    opt = zt.Optimizer(100, 5, outputs="residuals", method=GaussNewton(width=16), budget=1000, seed=0)
+    while not opt.done:
+        batch = opt.ask()
+        sizes.append(len(batch.points))
+        opt.tell(batch, np.array([fun(x) for x in batch.points]))
+    assert sizes[:3] == [1, 16, 86]  # the start, a look with the first columns, the other columns
+    assert set(sizes[3:]) == {16}
+    assert np.array_equal(opt.result().x != 0, fun.truth != 0)
+
+
 def test_a_width_that_is_no_number_of_calls_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match="width"):
         GaussNewton(width=0)

@@ -12,7 +12,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Custom, Squared
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
-from zerothresh.methods.residual.jacobians.loss_weights import total_loss
+from zerothresh.methods.residual.jacobians.loss_weights import slopes, total_loss
 from zerothresh.methods.residual.jacobians.robust_fit import Fits, sparse_fits
 from zerothresh.methods.residual.jacobians.sparse_fit import Choice
 from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, STEP, TINY, UNKNOWN
@@ -30,6 +30,7 @@ class Evaluated:
 
 
 Runs = Generator[Probes, Answers, list[Evaluated]]
+Beside = tuple[Indices, Sequence[Evaluated]]  # coordinates, and a run at a difference step along each of them
 
 
 def choice_of(context: Context) -> Choice:
@@ -139,19 +140,29 @@ class Linearised:
 
     def trial(
         self, y: Array, S: Indices, others: Sequence[Array] = ()
-    ) -> Generator[Probes, Answers, tuple[Evaluated, list[Evaluated]]]:
+    ) -> Generator[Probes, Answers, tuple[Evaluated, Beside | None]]:
         """Make a run at a point, those of its columns S if they take no longer, and those at other points.
 
-        Return the run at y and those of its columns; if F is not lower there, the best of all without columns. Under
-        noise, columns that learn from all steps are better than those of one point.
+        Return the run at y and its columns; if F is not lower there, the best of all without columns. Workers that
+        would still be idle measure the columns that may be wanted next. Under noise, columns that learn from all steps
+        are better than those of one point.
         """
-        wide = S.size < min(self.width, self.context.left - len(others)) and self.noise == 0
-        beside = self.beside(y, S) if wide else []
-        made = yield from self.runs([y, *others, *beside])
+        room = min(self.width, self.context.left) - 1 - len(others)
+        wide = S.size <= room and S.size < self.width and self.noise == 0
+        chosen = np.concatenate([S, self._likely(y, S, room - S.size)]) if wide else S[:0]
+        made = yield from self.runs([y, *others, *self.beside(y, chosen)])
         trials = made[: 1 + len(others)]
         if made[0].f < self.at.f or not others:
-            return made[0], made[len(trials) :]
-        return min(trials, key=lambda run: run.f), []
+            return made[0], (chosen, made[len(trials) :]) if wide else None
+        return min(trials, key=lambda run: run.f), None
+
+    def _likely(self, y: Array, S: Indices, most: int) -> Indices:
+        """Return the coordinates outside S that would lower the sum of losses most after a move to y, by the model."""
+        pull = slopes(self.loss, self.at.r + self.J @ (y - self.at.x))
+        gains = (pull @ self.J) ** 2 / np.maximum(np.einsum("ij,ij->j", self.J, self.J), TINY)
+        gains[S], gains[self.fixed] = 0.0, 0.0
+        first = np.argsort(-gains, kind="stable")[: max(most, 0)]
+        return np.asarray(first[gains[first] > 0])
 
     def beside(self, x: Array, chosen: Indices) -> list[Array]:
         """Return the points at a difference step from x along some coordinates."""
@@ -237,14 +248,14 @@ class Linearised:
         self.J[:, S], self.age[S] = known.J, np.diag(known.rescaled(self.D[S]).P)
         self._publish()
 
-    def move(self, run: Evaluated, beside: Sequence[Evaluated] = ()) -> None:
+    def move(self, run: Evaluated, beside: Beside | None = None) -> None:
         """Move to a run that was asked for outside a descent; the columns along the step learn from it."""
         S = np.flatnonzero((run.x != 0) | (self.at.x != 0))
         known = self.filter_on(S)
         s = (run.x - self.at.x)[S] * self.D[S]
         self.take(run, S, known.learn(s, self.change(run) - known.change(s), moved=True))
-        if beside:
-            self.differ(self.support, beside)
+        if beside is not None:
+            self.differ(*beside)
 
     def fits(self, J: Array, restarts: int, starts: Sequence[Indices] = (), damping: float = 0.0) -> Fits:
         """Return sparse minimisers of the linearised model with the predicted sums of losses, best first."""

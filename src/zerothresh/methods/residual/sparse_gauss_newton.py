@@ -22,6 +22,7 @@ IMPROVEMENTS = (
     (STEP.to_minimum, False, EXCHANGE.promise),
     (STEP.to_minimum, True, EXCHANGE.least_promise),
 )
+EARLY = ((1, False, EXCHANGE.promise),) * STEP.burst  # the same steps, with a look at other supports after each
 Certified = Generator[Probes, Answers, bool]
 
 
@@ -79,7 +80,8 @@ def improve(state: Linearised) -> Certified:
     Cheap moves come first: a few steps; another support that promises much; steps to the minimum; any better support;
     a few restarts if columns are dear; then all old columns anew, exchanges, and restarts.
     """
-    for most, confirm, promise in IMPROVEMENTS:
+    wide = state.choice.k < state.width and state.noise == 0  # columns that may be wanted next are then at hand
+    for most, confirm, promise in (*EARLY, *IMPROVEMENTS) if wide else IMPROVEMENTS:
         reason = yield from descend(state, most, confirm=confirm)
         if state.done or (yield from exchange(state, promise if reason == "most" else EXCHANGE.least_promise)):
             return True

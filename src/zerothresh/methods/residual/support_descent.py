@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian
-from zerothresh.methods.residual.linearised import Evaluated, Linearised
+from zerothresh.methods.residual.linearised import Beside, Evaluated, Linearised
 from zerothresh.methods.residual.residual_settings import STEP, TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -65,7 +65,7 @@ class SupportDescent:
             run, beside = yield from state.trial(y, self.S)
             if np.isfinite(run.f):
                 yield from self._judge(run, s, gain)
-                if beside and self.at is run:
+                if beside is not None and self.at is run:
                     self._differ(beside)
             else:
                 self.radius = STEP.shrink**2 * float(np.linalg.norm(s))
@@ -163,11 +163,11 @@ class SupportDescent:
         yield from state.columns(self.S)
         self.known, self.learnt = state.filter_on(self.S).rescaled(self.known.D), False
 
-    def _differ(self, beside: Sequence[Evaluated]) -> None:
-        """Take all columns of the support from runs beside the present point."""
+    def _differ(self, beside: Beside) -> None:
+        """Take all columns of the support, and perhaps others, from runs beside the present point."""
         state = self.state
         state.take(self.at, self.S, self.known)
-        state.differ(self.S, beside)
+        state.differ(*beside)
         self.known, self.learnt = state.filter_on(self.S).rescaled(self.known.D), False
 
     def _measure_doubtful(self) -> Generator[Probes, Answers, None]:
