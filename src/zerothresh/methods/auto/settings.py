@@ -132,6 +132,18 @@ ACTIVE_SUBSET = ActiveSubsetSettings()
 
 
 @dataclass(frozen=True)
+class WideSettings:
+    """What idle workers are spent on where many calls take no longer than one (`parallel`)."""
+
+    parts: int = 8  # into which a group of coordinates is cut at most
+    proposals: int = 8  # points that a Gaussian process proposes at once
+    patience: int = 3  # rounds of them without improvement that end a descent
+
+
+WIDE = WideSettings()
+
+
+@dataclass(frozen=True)
 class GaussianProcessSettings:
     """The priors of the Gaussian process (on the unit cube, values of variance 1), and how long it is fitted."""
 

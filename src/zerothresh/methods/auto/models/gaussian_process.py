@@ -83,6 +83,19 @@ class GaussianProcess:
         weights = cho_solve((factor, True), t, check_finite=False)
         return replace(self, X=X, t=t, factor=factor, weights=weights)
 
+    def believing(self, x: Array) -> GaussianProcess:
+        """Return the process if F at x, (p,), were what it expects there: what it expects elsewhere stays the same."""
+        mean, _ = self.predict(x[None])
+        beside = _cross_covariance(self.form[1], self.parameters, x[None], self.X)[0]
+        row = solve_triangular(self.factor, beside, lower=True, check_finite=False)
+        own = float(_cross_covariance(self.form[1], self.parameters, x[None], x[None])[0, 0])
+        own += math.exp(2 * self.parameters[-1]) + SET.jitter
+        corner = math.sqrt(max(own - float(row @ row), SET.jitter))
+        factor = np.block([[self.factor, np.zeros((row.size, 1))], [row[None], np.array([[corner]])]])
+        t = np.append(self.t, mean)
+        weights = cho_solve((factor, True), t, check_finite=False)
+        return replace(self, X=np.concatenate([self.X, x[None]]), t=t, factor=factor, weights=weights)
+
     def predicts(self) -> bool:
         """Whether it predicts values that are left out: well, and even better than it claims to.
 

@@ -11,6 +11,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.moves.bisection import Bisection
+from zerothresh.methods.auto.moves.wide_bisection import WideBisection
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -103,6 +104,8 @@ class ActiveScreen:
         context, theta0, size = self.context, self.context.theta0, max(1, self.free.size // (2 * self.limit))
         start = yield from context.starts(self.components)
         self.see(theta0, start)
+        if context.width > 1 and self.bounded.all():
+            return (yield from self._dense_at_once(start, size))
         for _ in range(SET.growths):
             value = (yield from self.values([self.mixed(theta0, self.free)]))[0]
             if self.bounded.all() or self.comparison.distance(value, start, 0.0) > 1:
@@ -116,6 +119,15 @@ class ActiveScreen:
             if self.comparison.distance(value, start, SET.weak_share) <= 1:
                 return False
         return True
+
+    def _dense_at_once(self, start: Array, size: int) -> Generator[Probes, Answers, bool]:
+        """The same in one round, where bounds tell how large the region is."""
+        context, theta0 = self.context, self.context.theta0
+        if context.left < (1 + SET.density_tests) * self.components.size:
+            return True
+        groups = [self.free[context.rng.subset(self.free.size, size)] for _ in range(SET.density_tests)]
+        values = yield from self.values([self.mixed(theta0, group) for group in [self.free, *groups]])
+        return all(self.comparison.distance(value, start, SET.weak_share) > 1 for value in values[1:])
 
     def screen(self, share: float, quiet_pairs: int) -> Generator[Probes, Answers, None]:
         """Bisect pairs that differ in unknown coordinates, until some pairs in a row show no difference.
@@ -132,6 +144,11 @@ class ActiveScreen:
         while quiet < (quiet_pairs if self.active else SET.plateau_pairs) and context.used < end:
             if context.left < SET.pair_values * size or not self.unknown.size:
                 return
+            if context.width > 1:
+                at_once = (quiet_pairs if self.active else quiet + 1) - quiet
+                found = yield from self._bisect_some(share, range(quiet, quiet + at_once))
+                quiet = 0 if found else quiet + at_once
+                continue
             base, at_base = self.lowest
             if quiet % 2:  # every other pair begins at a random point: the best one may hide what its values are
                 base = self.mixed(base, self.known if self.active else self.free)
@@ -140,6 +157,22 @@ class ActiveScreen:
             value = (yield from self.values([other]))[0]
             found = yield from self.bisect(base, at_base, other, value, share)
             quiet = 0 if found else quiet + 1
+
+    def _bisect_some(self, share: float, turns: range) -> Generator[Probes, Answers, bool]:
+        """Ask for several pairs in one round, and bisect the first one in which something is found."""
+        size, known = self.components.size, self.known if self.active else self.free
+        points = list[Array]()
+        for turn in turns[: max(1, int(self.context.left) // (SET.pair_values * size))]:
+            base = self.mixed(self.lowest[0], known) if turn % 2 else self.lowest[0]
+            points += [base, self.mixed(base, self.unknown)]
+        at_lowest = self.lowest[1]
+        fresh = [not np.array_equal(point, self.lowest[0]) for point in points]
+        values = iter((yield from self.values([point for point, new in zip(points, fresh, strict=True) if new])))
+        told = [next(values) if new else at_lowest for new in fresh]
+        for i in range(0, len(points), 2):
+            if (yield from self.bisect(points[i], told[i], points[i + 1], told[i + 1], share)):
+                return True
+        return False
 
     def bisect(self, a: Array, at_a: Array, b: Array, at_b: Array, share: float) -> Generator[Probes, Answers, bool]:
         """Look for the unknown coordinates that make two points differ in F; return whether one was found."""
@@ -154,7 +187,8 @@ class ActiveScreen:
         differing = self.unknown[a[self.unknown] != b[self.unknown]]
         order = differing[self.context.rng.subset(differing.size, differing.size)]
         limit = self.limit - len(self.active)
-        pair = Bisection(
+        kind = Bisection if self.context.width == 1 else WideBisection
+        pair = kind(
             self.context, self.comparison, self.components, a, b, (at_a, at_b), order, share=share, limit=limit
         )
         self._pairs.append(pair)

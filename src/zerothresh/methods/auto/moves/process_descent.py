@@ -20,6 +20,7 @@ from zerothresh.methods.auto.models.gaussian_process import (
 from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.cube_search import CubeSearch, Mask
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
+from zerothresh.methods.auto.settings import WIDE
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -45,6 +46,7 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         yield from search.ask(list(rng.uniform(fresh * p).reshape(fresh, p)))
     fitted: dict[Form, Array] = {}  # the parameters of each form, to start from
     failures, turn, form = 0, 0, None
+    patience = SET.patience if search.context.width == 1 else WIDE.patience
     margin = SET.believed_margin * search.noise if search.random else 0.0
     path: list[float] = []  # the lowest value of this descent before each call
     while True:
@@ -66,14 +68,31 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         better = not path or believed[lowest] < min(path) - max(SET.gain * search.fall, margin)
         failures, width = (0, 1.0) if better else (failures + 1, max(SET.narrowing * width, SET.least_width))
         path.append(float(believed[lowest]))
-        if failures >= SET.patience:
+        if failures >= patience:
             search.close_basin(centre, process.lengths)
             break
-        by_mean = turn % SET.mean_every == SET.mean_every - 1
-        z = _propose(search, process, centre, float(process.t[lowest]), width, by_mean=by_mean)
-        yield from search.ask([z])
-        turn += 1
+        points = _proposals(search, process, centre, float(process.t[lowest]), width, turn)
+        yield from search.ask(points)
+        turn += len(points)
     return process
+
+
+def _proposals(
+    search: CubeSearch, process: GaussianProcess, centre: Array, target: float, width: float, turn: int
+) -> list[Array]:
+    """Return the points to ask for next: one, or as many as a wide round has room for.
+
+    Each further point is the one that would follow if F were at the points before it what the process expects there
+    (the "kriging believer" of Ginsbourger et al., 2010): no improvement, so that it looks in a narrower box.
+    """
+    context, points = search.context, list[Array]()
+    room = min(context.width, context.left) // context.n
+    for _ in range(max(1, min(WIDE.proposals, int(room)))):
+        if points:
+            process, width = process.believing(points[-1]), max(SET.narrowing * width, SET.least_width)
+        by_mean = (turn + len(points)) % SET.mean_every == SET.mean_every - 1
+        points.append(_propose(search, process, centre, target, width, by_mean=by_mean))
+    return points
 
 
 def _in_basins(search: CubeSearch, process: GaussianProcess, points: Array) -> Mask:
