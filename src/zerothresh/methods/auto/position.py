@@ -100,7 +100,8 @@ class Position:
         return min(DESCENT.longest_step * way, DESCENT.longest_way * natural)
 
     def values_at(self, theta: Array) -> Generator[Probes, Answers, Array]:
-        """Return the values of the components in use at another point."""
+        """Return the values of the components in use at another point; if F is lower there, slopes come next."""
+        self.oracle.foresee_slopes(theta, np.flatnonzero(theta))
         return (yield from self.oracle.values(theta))
 
     def go(self, theta: Array, values: Array) -> None:

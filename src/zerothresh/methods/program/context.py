@@ -12,6 +12,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.bounds import Box
 from zerothresh.constraint.threshold import Constraint, Diverged, HardThreshold
 from zerothresh.losses import Loss
+from zerothresh.methods.program.foresight import Foresight
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.search import Linearisation, Remark, Stage
@@ -42,6 +43,7 @@ class _Run:
         self._reference: float | None = None
         self.threshold: HardThreshold | None = None
         self.rng = Stream(0, 0, key=task.key)
+        self.foresight = Foresight()
         self._idle = 0  # looks at the budget and empty questions since the last round
 
     def enter(self, H: HardThreshold, used: int) -> None:
@@ -240,8 +242,57 @@ class Context:
             self._run.note_idle()
             return np.empty((len(points), of.size))
         _check_finite(points)
+        if self.width > 1:
+            return self._in_units((yield from self._values_ahead(points, of)))
         answers = yield Probes.values(points, of)
         return self._in_units(answers.values)
+
+    def foresee(self, points: Sequence[Array], of: Indices) -> None:
+        """Say which points will probably be asked for next: idle workers evaluate them in the coming round.
+
+        With ``width`` 1 there are none, and nothing happens.
+        """
+        if self.width > 1:
+            self._run.foresight.want([self.inside(point) for point in points], of)
+
+    def foresee_slopes(self, theta: Array, chosen: Indices, h: float, of: Indices, *, central: bool = False) -> None:
+        """Say that `slopes` will probably be asked for next, with these arguments."""
+        if self.width > 1:
+            steps = self.steps_inside(theta, chosen, h)
+            sides = (steps, -steps) if central and self.box is None else (steps,)
+            for side in sides:
+                self.foresee(self._beside(theta, chosen, side), of)
+
+    def _values_ahead(self, points: Sequence[Array], of: Indices) -> Generator[Probes, Answers, Array]:
+        """Return f_i at points, some of which may be known because they were foreseen: (points, components)."""
+        foresight = self._run.foresight
+        rows = [foresight.take(point, of) for point in points]
+        missing = [point for point, row in zip(points, rows, strict=True) if row is None]
+        if missing:
+            probes, calls = Probes.values(missing, of), len(missing) * of.size
+            idle = min(-calls % self.width, int(self.left) - calls)
+            extra = foresight.extra(idle)
+            answers = yield probes if extra is None else probes | Probes.each(*extra)
+            if extra is not None:
+                foresight.keep(*extra, answers.paired)
+            told = iter(answers.values)
+            rows = [next(told) if row is None else row for row in rows]
+        return np.array(rows)
+
+    def _beside(self, theta: Array, chosen: Indices, steps: Array) -> list[Array]:
+        """Return the points at a step from theta along each coordinate, within the bounds."""
+        points = np.repeat(theta[None], chosen.size, axis=0)
+        points[np.arange(chosen.size), chosen] += steps
+        return list(self.inside(points))
+
+    def _moved(self, theta: Array, chosen: Indices, steps: Array, of: Indices) -> Generator[Probes, Answers, Array]:
+        """Return f_i at a step from theta along each coordinate: (components, coordinates)."""
+        if self.width > 1 and chosen.size * of.size <= self.width:  # larger rounds have no idle workers to speak of
+            _check_finite([theta, steps])
+            values = yield from self._values_ahead(self._beside(theta, chosen, steps), of)
+            return self._in_units(values.T)
+        block = SparseBlock.coordinates(self.d, chosen, steps)
+        return (yield from self.around(theta, block, 1.0, chosen.size, of))
 
     def _in_units(self, values: Array) -> Array:
         if not self.unit:
@@ -289,13 +340,11 @@ class Context:
         if not chosen.size or not of.size:
             self._run.note_idle()
             return np.empty((of.size, chosen.size)), steps
-        block = SparseBlock.coordinates(self.d, chosen, steps)
-        moved = yield from self.around(theta, block, 1.0, chosen.size, of)
+        moved = yield from self._moved(theta, chosen, steps, of)
         changes = yield from self._confirmed(theta, chosen, steps, of, base, moved - base[:, None])
         slopes = changes / steps
         if central and self.box is None:
-            back = SparseBlock.coordinates(self.d, chosen, -steps)
-            moved = yield from self.around(theta, back, 1.0, chosen.size, of)
+            moved = yield from self._moved(theta, chosen, -steps, of)
             others = yield from self._confirmed(theta, chosen, -steps, of, base, moved - base[:, None])
             slopes = 0.5 * (slopes - others / steps)
         return slopes, steps

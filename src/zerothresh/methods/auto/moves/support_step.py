@@ -171,7 +171,7 @@ def measure_curvature(at: Position, g: Array) -> Asks:
         return
     share = DESCENT.coarse_curvature_step if at.oracle.coarse else DESCENT.curvature_step
     point = context.inside(at.theta + max(share * length, at.oracle.step(at.theta)) / norm * direction)
-    values = yield from at.values_at(point)
+    values = yield from at.oracle.values(point)
     moved = point - at.theta
     curvature = 2 * (float(values.mean()) - at.F - float(full_g @ moved)) / max(float(moved @ moved), TINY)
     at.model.rescale(max(curvature, least, TINY))
