@@ -161,9 +161,11 @@ def main() -> None:
             alone, wide = timed(problem, seed, 1, 1), timed(problem, seed, WIDTH, WIDTH)
             ratios.append((alone.calls / wide.waves, wide.calls / alone.calls))
             missed = "" if alone.reached and wide.reached else f" (reached: {alone.reached}, {wide.reached})"
-            print(f"  {name} {seed}: {alone.calls} calls; wide {wide.calls} calls, {wide.rounds} rounds, "
-                  f"{wide.waves} waves: {ratios[-1][0]:.1f} times faster, {ratios[-1][1]:.2f} times the calls{missed}",
-                  flush=True)
+            print(
+                f"  {name} {seed}: {alone.calls} calls; wide {wide.calls} calls, {wide.rounds} rounds, "
+                f"{wide.waves} waves: {ratios[-1][0]:.1f} times faster, {ratios[-1][1]:.2f} times the calls{missed}",
+                flush=True,
+            )
             if given.profile:
                 profile(alone)
                 profile(wide)
@@ -171,8 +173,10 @@ def main() -> None:
         print(f"{name}: {speed:.1f} times faster with {price:.2f} times the calls")
         speedups.append(speed)
         prices.append(price)
-    print(f"geometric mean: {np.exp(np.log(speedups).mean()):.1f} times faster (goal 8), "
-          f"{np.exp(np.log(prices).mean()):.2f} times the calls (goal at most 2)")
+    print(
+        f"geometric mean: {np.exp(np.log(speedups).mean()):.1f} times faster (goal 8), "
+        f"{np.exp(np.log(prices).mean()):.2f} times the calls (goal at most 2)"
+    )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 from bowls import Bowl, sparse_centre
 
 import zerothresh as zt
+from zerothresh.methods.program.foresight import Foresight
 
 WIDTH, BUDGET = 12, 900
 
@@ -175,3 +176,57 @@ def test_a_population_that_is_rehearsed_gets_the_points_of_one_that_is_not():
         for width in (1, 2)
     )
     assert np.array_equal(narrow.x, wide.x)
+
+
+class Foreseen(zt.Program):
+    """A program that says what it will ask for next, and is right every other time."""
+
+    def search(self, context):
+        rounds = []
+        for turn in range(6):
+            here, there = (np.full(context.d, 0.1 * number) for number in (turn, turn + 1))
+            if turn % 2 == 0:
+                context.foresee([there, there + 7.0], context.everything)
+            before = context.round
+            yield from context.values([here])
+            rounds.append(context.round - before)
+        context.remark(f"{rounds}")
+
+
+@pytest.mark.parametrize(("width", "ahead"), [(1, 0), (2, 1), (3, 2), (50, 2)])
+def test_what_a_program_foresees_is_there_without_a_round(width, ahead):
+    calls = []
+
+    def fun(x):
+        calls.append(x[0])
+        return float(x[0])
+
+    result = zt.minimize(fun, 3, 2, budget=40, method=Foreseen(), parallel=width, seed=0)
+    assert result.remarks[-1][1] == str([1, 0] * 3 if ahead else [1] * 6)
+    assert len(calls) == result.nfev == 1 + (3 * (1 + ahead) if ahead else 6)  # one more for F at the result
+
+
+def test_a_value_that_was_foreseen_is_used_once():
+    foresight, here, of = Foresight(), np.ones(3), np.array([0, 2])
+    foresight.want([here, here, np.full(3, np.inf), 2 * here], of)
+    points, components = foresight.extra(3)
+    assert points.shape == (2, 3)  # each point once, none that is not finite, and no part of what does not fit
+    assert components.tolist() == [0, 2]
+    assert foresight.extra(50) is None  # what did not fit is forgotten
+    foresight.keep(points, components, np.array([5.0, 6.0]))
+    assert foresight.take(here, np.array([0, 1])) is None
+    assert foresight.take(here, of).tolist() == [5.0, 6.0]
+    assert foresight.take(here, of) is None
+
+
+def test_wide_rounds_of_auto_are_fewer_until_a_goal_is_reached():
+    found = {}
+    for width in (1, 50):
+        opt, rounds, best = ask("F", parallel=width), 0, None
+        while best is None or best > 0.01:
+            batch = opt.ask()
+            opt.tell(batch, values_of("F", batch))
+            rounds, best = rounds + 1, opt.progress().best_fun
+        found[width] = rounds, opt.nfev
+    assert found[50][0] < 0.75 * found[1][0]
+    assert found[50][1] <= 2.5 * found[1][1]

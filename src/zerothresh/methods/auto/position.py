@@ -95,9 +95,8 @@ class Position:
     @property
     def longest_step(self) -> float:
         """The longest step that is ever made."""
-        natural = self.oracle.diagnosis.length
-        way = max(natural, float(np.linalg.norm(self.theta - self.context.theta0)))
-        return min(DESCENT.longest_step * way, DESCENT.longest_way * natural)
+        natural, way = self.oracle.diagnosis.length, float(np.linalg.norm(self.theta - self.context.theta0))
+        return min(DESCENT.longest_step * max(natural, way), DESCENT.longest_way * natural)
 
     def values_at(self, theta: Array) -> Generator[Probes, Answers, Array]:
         """Return the values of the components in use at another point; if F is lower there, slopes come next."""

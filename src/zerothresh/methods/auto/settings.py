@@ -135,9 +135,11 @@ ACTIVE_SUBSET = ActiveSubsetSettings()
 class WideSettings:
     """What idle workers are spent on where many calls take no longer than one (`parallel`)."""
 
-    parts: int = 8  # into which a group of coordinates is cut at most
-    proposals: int = 8  # points that a Gaussian process proposes at once
-    patience: int = 3  # rounds of them without improvement that end a descent
+    parts: int = 8  # into which a bisection cuts a group at most: 4 takes more rounds, 16 more calls
+    proposals: int = 8  # points that a Gaussian process proposes at once: 5 takes more rounds, 12 more calls
+    patience: int = 3  # rounds of them without improvement that end a descent by process
+    extensions: int = 3  # of a step that may change the support: longer ones that are evaluated with it
+    extension_slopes: int = 1  # of these, with the slopes on their supports: 0 takes more rounds, 3 a fifth more calls
 
 
 WIDE = WideSettings()

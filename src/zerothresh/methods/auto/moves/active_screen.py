@@ -188,9 +188,7 @@ class ActiveScreen:
         order = differing[self.context.rng.subset(differing.size, differing.size)]
         limit = self.limit - len(self.active)
         kind = Bisection if self.context.width == 1 else WideBisection
-        pair = kind(
-            self.context, self.comparison, self.components, a, b, (at_a, at_b), order, share=share, limit=limit
-        )
+        pair = kind(self.context, self.comparison, self.components, a, b, (at_a, at_b), order, share=share, limit=limit)
         self._pairs.append(pair)
         found = yield from pair.search(self.most_calls)
         for mask, value in zip(pair.asked, pair.answers, strict=True):

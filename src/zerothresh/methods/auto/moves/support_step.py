@@ -12,7 +12,7 @@ from zerothresh.methods.auto.models.gauss_newton import gauss_newton
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import DESCENT, TINY
+from zerothresh.methods.auto.settings import DESCENT, TINY, WIDE
 from zerothresh.methods.program.context import Asks
 
 
@@ -105,6 +105,7 @@ class SupportStep:
             trial = model_minimiser(at, at.model, g, damping)
             if trial is None or at.calls_available < at.oracle.m:
                 return
+            foresee_extensions(at, trial)
             values = yield from at.values_at(trial)
             decrease = at.F - float(values.mean())
             if decrease > 0:
@@ -175,6 +176,15 @@ def measure_curvature(at: Position, g: Array) -> Asks:
     moved = point - at.theta
     curvature = 2 * (float(values.mean()) - at.F - float(full_g @ moved)) / max(float(moved @ moved), TINY)
     at.model.rescale(max(curvature, least, TINY))
+
+
+def foresee_extensions(at: Position, trial: Array) -> None:
+    """Say that a step will probably be extended, so that idle workers evaluate the longer ones with it."""
+    longer = [DESCENT.extension ** (1 + power) for power in range(WIDE.extensions if at.context.width > 1 else 0)]
+    points = [at.context.constraint.project(at.theta + length * (trial - at.theta)) for length in longer]
+    at.context.foresee(points, at.oracle.components)
+    for point in points[: WIDE.extension_slopes]:
+        at.oracle.foresee_slopes(point, np.flatnonzero(point))
 
 
 def extend_step(at: Position, g: Array, trial: Array, values: Array) -> Asks:
