@@ -147,7 +147,7 @@ class Linearised:
         would still be idle measure the columns that may be wanted next. Under noise, columns that learn from all steps
         are better than those of one point.
         """
-        room = min(self.width, self.context.left) - 1 - len(others)
+        room = int(min(self.width, self.context.left)) - 1 - len(others)
         wide = S.size <= room and S.size < self.width and self.noise == 0
         chosen = np.concatenate([S, self._likely(y, S, room - S.size)]) if wide else S[:0]
         made = yield from self.runs([y, *others, *self.beside(y, chosen)])
