@@ -388,3 +388,39 @@ def test_a_command_is_quoted_for_the_shell():
     assert found.command().startswith("zerothresh solve 'a b.py:f' --dim 1000 -k 20 ")
     with pytest.raises(ValueError, match="which must be 0 or 1"):
         found.command(2)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_a_function_that_returns_vectors_is_probed_as_F_and_every_call_counts_once(vectorized):
+    rng, calls = np.random.default_rng(0), [0]
+    A = rng.normal(size=(30, 20))
+    truth = np.where(np.arange(20) < 2, 1.0, 0.0)
+
+    def fun(x):
+        calls[0] += len(x) if vectorized else 1
+        return (x - truth) @ A.T
+
+    form = {"outputs": "residuals", "loss": "huber", "vectorized": vectorized}
+    found = zt.advise(fun, 20, 4, probe=300, trial=150, seed=0, **form)
+    assert calls[0] == found.probe.queries + sum(one.calls for one in found.trials)
+    assert found.probe.queries <= 300
+    assert (found.asked.n, found.components) == (1, None)
+    assert "outputs='residuals', loss='huber'" in found.command()
+    result = zt.minimize(fun, 20, 4, seed=0, vectorized=vectorized, **found.settings)
+    assert np.allclose(result.x, truth, atol=1e-5)
+
+
+def test_outputs_without_a_function_or_of_another_kind_are_refused():
+    with pytest.raises(ValueError, match="outputs goes with a function"):
+        zt.advise(d=20, k=4, rho_minus=1.0, rho_plus=2.0, outputs="residuals")
+    with pytest.raises(ValueError, match="outputs"):
+        zt.advise(lambda x: x, 20, 4, outputs="vectors")
+
+
+def test_the_line_says_what_the_function_returns(box):
+    Path("spectrum.py").write_text("def misfit(x):\n    return (x[:5] - 1) ** 2 + x[:5]\n")
+    shown = run(
+        "advise", "spectrum:misfit", "--dim", "8", "-k", "3", "--outputs", "residuals", "--probe", "200", "--json"
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "--outputs residuals" in json.loads(shown.stdout)["practice"][0]["command"]

@@ -16,10 +16,12 @@ from zerothresh.advice.forecast import Forecast, Question, forecast, forecasts, 
 from zerothresh.advice.practice import Curvature, Recommendation, automatic, of_the_paper
 from zerothresh.advice.probing import LARGEST, Probe, ProbeFailed
 from zerothresh.advice.probing import probe as measure
+from zerothresh.advice.whole_function import WholeFunction
 from zerothresh.api.arguments import dimension_of
 from zerothresh.api.minimizer import minimize
 from zerothresh.basics import check
 from zerothresh.objective.forms import wrap
+from zerothresh.objective.vector_forms import policy_for
 from zerothresh.sampling.philox import seed_of
 from zerothresh.theory.complexity import digits
 from zerothresh.theory.constants import check_curvature
@@ -75,16 +77,23 @@ class Advice:
     components: int | None = None  # n, if the function has components
     vectorized: bool = False
     start: str | None = None  # the name of the start, if it is not 0
+    outputs: str | None = None  # what a call returns, if that is a vector
+    loss: Any = None  # of its entries, if it is not the default
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """What `zt.minimize` has to be told of the outputs of a call; empty if a call returns one number."""
+        return {name: one for name, one in (("outputs", self.outputs), ("loss", self.loss)) if one is not None}
 
     @property
     def settings(self) -> dict[str, Any]:
         """The first recommendation, as keyword arguments of `zt.minimize`."""
-        return self.practice[0].settings
+        return self.practice[0].settings | self.form
 
     @property
     def paper_settings(self) -> dict[str, Any]:
         """The recommended method of the paper, as keyword arguments of `zt.minimize`."""
-        return self.practice[1].settings
+        return self.practice[1].settings | self.form
 
     def command(self, which: int = 0) -> str:
         """The command to run: a line of `zerothresh solve` for the command line, otherwise a call of `zt.minimize`.
@@ -98,10 +107,13 @@ class Advice:
             arguments = ["fun", self.start or str(asked.d), str(asked.k)]
             arguments += [] if n is None else [f"n={n}"]
             arguments += ["vectorized=True"] if self.vectorized else []
+            arguments += [f"{name}={given!r}" for name, given in self.form.items()]
             return f"zt.minimize({', '.join([*arguments, *one.arguments()])})"
         line = ["zerothresh", "solve", self.objective, "--dim", str(asked.d), "-k", str(asked.k)]
         line += [] if n is None else ["--components", str(n)]
         line += ["--vectorized"] if self.vectorized else []
+        for name, given in self.form.items():
+            line += [f"--{name}", str(given)]
         line += [] if self.start is None else ["--x0", self.start]
         return shlex.join([*line, *one.solve_options()])
 
@@ -181,6 +193,8 @@ def advise(
     trial: int = 0,
     seed: int | None = None,
     vectorized: bool = False,
+    outputs: str | None = None,
+    loss: Any = None,
 ) -> Advice:
     """Compare what the theory guarantees on a problem with what to run in practice.
 
@@ -198,6 +212,8 @@ def advise(
     probe: int, default 2000. Largest number of calls for probing; the actual number is ``advice.probe.queries``.
     trial: int, default 0. Number of calls for a trial run of each recommendation; 0 makes none.
     seed: int or None, default None. Seed of probing and trials.
+    outputs, loss: as in `zt.minimize`, if a call returns a vector. The theory is then that of F alone, n = 1, because a
+        call gives all of it.
 
     Returns `Advice`. It raises `zerothresh.advice.ProbeFailed` if the function fails.
 
@@ -218,13 +234,19 @@ def advise(
     check.flag("vectorized", vectorized)
     seed_of(seed)
     start: Any = None
+    asked_fun, policy = fun, policy_for(outputs, loss, n, "stop")
+    if policy is not None:
+        if fun is None:
+            raise ValueError("outputs goes with a function: it says what its calls return")
+        fun, n = WholeFunction(fun, policy, vectorized), None
+        start = getattr(asked_fun, "d", None)
     if fun is None:
         found, components, d, curvature = None, n, *_given(n, d, rho_minus, rho_plus)
         _check_sizes(k, d, s2)
     else:
         if rho_minus is not None or rho_plus is not None:
             raise ValueError("pass either rho_minus and rho_plus, or a function to probe, not both")
-        start = d if x0 is None and d is not None else x0
+        start = x0 if x0 is not None else start if d is None else d
         _check_sizes(k, wrap(fun, dimension_of(start), n, vectorized).d, s2)
         found = measure(fun, start, k, k_star=k_star, budget=probe, n=n, seed=seed, vectorized=vectorized)
         components, d, curvature = (n if found.n == 1 else found.n), found.d, _probed(found)
@@ -247,7 +269,8 @@ def advise(
     )
     trials: tuple[Trial, ...] = ()
     if trial and fun is not None and found is not None:
-        tried = (_try(one, fun, start, k, n, trial, seed, vectorized, found.start) for one in chosen)
+        form = {"n": n, "vectorized": vectorized, "outputs": outputs, "loss": loss}
+        tried = (_try(one, asked_fun, start, k, form, trial, seed, found.start) for one in chosen)
         trials = tuple(one for one in tried if one is not None)
     return Advice(
         asked,
@@ -261,6 +284,8 @@ def advise(
         components=components,
         vectorized=vectorized,
         start="x0" if np.ndim(start) else None,
+        outputs=outputs,
+        loss=loss,
     )
 
 
@@ -344,13 +369,12 @@ def _apart(asked: Question, promised: tuple[Forecast, ...], chosen: Recommendati
 
 
 def _try(
-    one: Recommendation, fun: Any, x0: Any, k: int, n: int | None, calls: int, seed: int | None, vectorized: bool,
-    start: float,
-) -> Trial | None:  # fmt: skip
+    one: Recommendation, fun: Any, x0: Any, k: int, form: dict[str, Any], calls: int, seed: int | None, start: float
+) -> Trial | None:
     """Run a recommendation with at most ``calls`` calls; None, with a warning, if they are not enough for a step."""
     settings = one.settings | {"budget": min(one.budget, calls)}
     try:
-        result = minimize(fun, x0, k, n=n, seed=seed, vectorized=vectorized, progress=False, **settings)
+        result = minimize(fun, x0, k, seed=seed, progress=False, **form, **settings)
     except ValueError as error:
         warnings.warn(f"there is no trial of {one.name}: {error}", stacklevel=3)
         return None

@@ -85,6 +85,8 @@ def advise(
     k_star: KStar = None,
     x0: options.Start = None,
     vectorized: options.Vectorized = False,
+    outputs: options.Outputs = None,
+    loss: options.Loss = None,
     rho_minus: RhoMinus = None,
     rho_plus: RhoPlus = None,
     probe: ProbeCalls = 2000,
@@ -120,11 +122,14 @@ def advise(
                     trial=trial,
                     seed=seed,
                     vectorized=vectorized,
+                    outputs=outputs,
+                    loss=load.loss(loss),
                 )
         except ProbeFailed as failed:
             _failed(failed.result)
         os.chdir(home)
-        found = replace(found, objective=objective or "MODULE:FUNCTION", start=None if x0 is None else str(x0))
+        named = None if x0 is None else str(x0)
+        found = replace(found, objective=objective or "MODULE:FUNCTION", start=named, loss=loss)
         if as_json:
             say(found.to_json())
         else:
