@@ -103,11 +103,11 @@ class Oracle:
         values = yield from self.context.values([theta] * self.repeats, self.components)
         return np.asarray(values.mean(axis=0))
 
-    def foresee_slopes(self, theta: Array, C: Indices) -> None:
-        """Say that `slopes` of all components in use will probably be asked for at theta, where calls are idle."""
+    def foresee_slopes(self, theta: Array, C: Indices, m: int | None = None) -> None:
+        """Say that `slopes` of the first m components, or of all in use, will probably be asked for at theta."""
         inside = self.context.box is not None and self.diagnosis.random
         if self.repeats == 1 and not inside:
-            self.context.foresee_slopes(theta, C, self.step(theta), self.components, central=self.central)
+            self.context.foresee_slopes(theta, C, self.step(theta), self.components[:m], central=self.central)
 
     def slopes(self, theta: Array, C: Indices, of: slice, base: Array) -> Generator[Probes, Answers, Array]:
         """Return the gradients of some of the components in use on the coordinates C at theta.

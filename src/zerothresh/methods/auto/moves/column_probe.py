@@ -40,6 +40,7 @@ class ColumnProbe:
         self.g_some = at.component_gradients[: self.m].mean(axis=0)
         self.judged = np.isin(np.arange(at.C.size), self.S)  # coordinates whose exchanges are known
         self.fixed = np.flatnonzero(np.isin(at.C, at.context.constraint.include))
+        self.queue: list[int] = []  # coordinates to bring in next, drawn ahead where rounds may be wide
 
     @property
     def here(self) -> bool:
@@ -59,6 +60,17 @@ class ColumnProbe:
         at, rows = self.at, self.hessian.missing(rows, j)
         if not rows.size:
             return
+        if at.context.width > 1:
+            self._foresee([j, *self.S.tolist(), *self.queue[: at.context.width]])
+        point, moved = self._beside(j)
+        values = (yield from at.context.values([point], at.oracle.components[: self.m]))[0]
+        slopes = yield from at.oracle.slopes(point, self.C[rows], slice(0, self.m), values)
+        change = slopes.mean(axis=0) - self.g_some[rows]
+        self.hessian.add(rows, j, change / moved if abs(moved) > TINY else np.zeros(rows.size))
+
+    def _beside(self, j: int) -> tuple[Array, float]:
+        """Return a point at some way along coordinate j, and how far it is."""
+        at = self.at
         step = typical_size(at) * (-1.0 if self.g[j] > 0 else 1.0)
         point = self.theta.copy()
         point[self.C[j]] += step
@@ -69,18 +81,30 @@ class ColumnProbe:
             point[self.C[j]] -= step
             point = at.context.inside(point)
             moved = float(point[self.C[j]] - self.theta[self.C[j]])
-        values = (yield from at.context.values([point], at.oracle.components[: self.m]))[0]
-        slopes = yield from at.oracle.slopes(point, self.C[rows], slice(0, self.m), values)
-        change = slopes.mean(axis=0) - self.g_some[rows]
-        self.hessian.add(rows, j, change / moved if abs(moved) > TINY else np.zeros(rows.size))
+        return point, moved
+
+    def _foresee(self, columns: list[int]) -> None:
+        """Say that these columns will be measured, on the support and their own row."""
+        oracle = self.at.oracle
+        for j in columns:
+            rows = self.hessian.missing(np.union1d(self.S, [j]), j)
+            if rows.size:
+                point, _ = self._beside(j)
+                self.at.context.foresee([point], oracle.components[: self.m])
+                oracle.foresee_slopes(point, self.C[rows], self.m)
 
     def draw(self) -> int | None:
         """Draw a coordinate to bring in: those of steep slopes are likely; None if all have been judged."""
         left = np.flatnonzero(~self.judged)
         if not left.size:
             return None
+        if self.queue:
+            return self.queue.pop(0)
         gumbel = -np.log(-np.log(np.maximum(self.at.context.rng.uniform(left.size), TINY)))
         scores = np.log(np.maximum(np.abs(self.g[left]), TINY)) + SUPPORT_SEARCH.temperature * gumbel
+        if self.at.context.width > 1:
+            self.queue = left[np.argsort(-scores, kind="stable")].tolist()
+            return self.queue.pop(0)
         return int(left[np.argmax(scores)])
 
     def promising(self, j: int) -> Generator[Probes, Answers, list[Array]]:
