@@ -7,6 +7,7 @@ to ask for values f_i(theta).
 from zerothresh import attack, datasets, losses, methods, problems, theory
 from zerothresh.advice import advise
 from zerothresh.api import plot
+from zerothresh.api.awaiting import minimize_async
 from zerothresh.api.minimizer import iterate, minimize
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Progress, Result
@@ -56,6 +57,7 @@ __all__ = [
     "losses",
     "methods",
     "minimize",
+    "minimize_async",
     "plot",
     "problems",
     "register",

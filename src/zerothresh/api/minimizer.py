@@ -49,7 +49,9 @@ def minimize(
     fsync: str = "batch",
     retries: int = 0,
     backoff: float = 0.1,
+    jitter: float = 0.0,
     timeout: float | None = None,
+    per_second: float | None = None,
     on_nan: str = "stop",
     on_error: str = "stop",
     max_time: float | None = None,
@@ -106,8 +108,12 @@ def minimize(
     retries: int, default 0: how often a call that raised an exception or took too long is made again. Every attempt is
         counted. A call whose worker process died is made again at least once.
     backoff: float, default 0.1: seconds before the first retry; doubled for each further one.
+    jitter: float, default 0.0: each of these pauses is multiplied by a random number between 1 - jitter and 1 + jitter,
+        so that many programs do not come back to a service at the same instant.
     timeout: float, default None: seconds after which a call is given up. Its thread is abandoned; a worker
         process is killed.
+    per_second: float, default None: the largest number of calls of ``fun`` that begin per second, evenly spaced, for a
+        service that limits its rate. It may be below 1. Retries count, too.
     on_nan: str, default "stop": what happens to a value that is not finite: "stop" ends the run, "retry" asks again,
         "worst" takes the worst value seen so far instead, "mask" (with ``outputs``) leaves outputs that are NaN out of
         the mean.
@@ -142,8 +148,8 @@ def minimize(
     """
     objective, start = objective_of(fun, x0, n, vectorized, outputs, loss, on_nan)
     check.function("callback", callback, "callback(progress)")
-    faults = Faults(retries, backoff, max_time, on_nan, on_error)
-    evaluator = evaluator_for(objective, workers, chunk, timeout)
+    faults = Faults(retries, backoff, max_time, on_nan, on_error, jitter)
+    evaluator = evaluator_for(objective, workers, chunk, timeout, per_second)
     with (
         Interrupts(evaluator) as interrupts,
         Optimizer(
@@ -203,7 +209,9 @@ def iterate(
     chunk: int | None = None,
     retries: int = 0,
     backoff: float = 0.1,
+    jitter: float = 0.0,
     timeout: float | None = None,
+    per_second: float | None = None,
     max_time: float | None = None,
     **arguments: Any,
 ) -> Iterator[Progress]:
@@ -220,8 +228,9 @@ def iterate(
     """
     many = (arguments.get("outputs"), arguments.get("loss"), arguments.get("on_nan", "stop"))
     objective, start = objective_of(fun, x0, n, vectorized, *many)
-    faults = Faults(retries, backoff, max_time, arguments.get("on_nan", "stop"), arguments.get("on_error", "stop"))
-    evaluator = evaluator_for(objective, workers, chunk, timeout)
+    bad = arguments.get("on_nan", "stop"), arguments.get("on_error", "stop")
+    faults = Faults(retries, backoff, max_time, *bad, jitter)
+    evaluator = evaluator_for(objective, workers, chunk, timeout, per_second)
     arguments["parallel"] = _width(arguments.get("parallel"), arguments.get("run"), evaluator)
     if arguments.get("run") is not None:
         arguments.setdefault("fingerprint", fingerprint(fun))

@@ -192,6 +192,15 @@ def has_function(value: object, name: str) -> bool:
         return False
 
 
+def is_async(function: object) -> bool:
+    """Whether a function, or an object that can be called, is known to be async (``async def``)."""
+    try:
+        inner = inspect.unwrap(function) if callable(function) else function
+        return any(map(inspect.iscoroutinefunction, (function, inner, getattr(function, "__call__", None))))  # noqa: B004
+    except Exception:  # an object that cannot be asked
+        return False
+
+
 def name_of(function: object) -> str:
     """Return the name of a function, or else of the class of an object."""
     try:

@@ -15,6 +15,7 @@ from zerothresh.rounds.plan import Plan
 
 Array = NDArray[np.float64]
 
+AWAKE = 0.2  # seconds between two looks at whether the run should stop, while an evaluator waits
 MOST_SUMMARY = 1000  # characters; a message may be as long as a user's data
 
 
@@ -24,6 +25,10 @@ class WorkerDied(RuntimeError):
 
 class WorkerNotStarted(RuntimeError):
     """A worker process did not become ready, so that the call was not made."""
+
+
+class CallCancelled(RuntimeError):
+    """A call on an event loop was cancelled, which tells nothing about its point."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,16 @@ class Evaluator(Protocol):
     ----------
     outstanding: the number of calls that have begun and whose outcome has not been yielded.
     width: the largest number of calls in progress at a time.
+    deadline: the time, by ``time.monotonic()``, up to which it may wait before it begins another call.
     """
 
     outstanding: int
     width: int
+    deadline: float
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the task that waits for the run was cancelled, so that the run should stop."""
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate row ranges of a plan.

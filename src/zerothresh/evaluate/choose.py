@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from concurrent.futures import Executor
 from typing import Any
 
 from zerothresh.basics import check
 from zerothresh.evaluate.base import Evaluator
+from zerothresh.evaluate.event_loop import OnEventLoop
 from zerothresh.evaluate.executor import OnExecutor
 from zerothresh.evaluate.pool import DaemonPool
+from zerothresh.evaluate.rate_limit import RateLimit
 from zerothresh.evaluate.serial import Serial
 from zerothresh.evaluate.worker_processes import Processes
 from zerothresh.objective.forms import Objective
@@ -16,6 +19,7 @@ from zerothresh.objective.forms import Objective
 _MOST_POINTS, _MOST_NUMBERS = 1024, 1 << 24  # in a default batch; so many float64 numbers are 128 MiB
 _LONGEST_TIMEOUT = 1e8  # seconds, about three years; waiting primitives refuse much larger numbers
 _MOST_THREADS = 4096  # each has a stack of its own, and systems limit how many a process may have
+LAMBDA = "<lambda>"  # the name of a function that may return something to await without being async itself
 _UNKNOWN_WIDTH = 64  # calls in progress on an executor that does not say how many workers it has
 
 
@@ -33,7 +37,11 @@ def chunk_for(d: int, chunk: int | None) -> int:
 
 
 def evaluator_for(
-    objective: Objective, workers: Any, chunk: int | None = None, timeout: float | None = None
+    objective: Objective,
+    workers: Any,
+    chunk: int | None = None,
+    timeout: float | None = None,
+    per_second: float | None = None,
 ) -> Evaluator:
     """Return the evaluator for an objective.
 
@@ -41,27 +49,33 @@ def evaluator_for(
     ---------
     objective: the objective to call.
     workers: 1 for this thread (or for one other thread, if there is a timeout), a larger whole number for that many
-        threads, a `Processes`, or a ``concurrent.futures.Executor``.
+        threads, a `Processes`, a ``concurrent.futures.Executor``, or an `OnEventLoop` for an async function.
     chunk: the number of points per call of a vectorised function; None (the default) chooses it.
     timeout: the seconds after which a call is abandoned; None (the default) means never.
+    per_second: the largest number of calls that begin per second; None (the default) means any number.
     """
+    _check_kind(objective.function, workers)
     size = chunk_for(objective.d, chunk)
     objective.chunk = None if chunk is None else size
     if timeout is not None:
         timeout = min(check.positive("timeout", timeout, what=" (seconds per call), or None"), _LONGEST_TIMEOUT)
+    limit = None if per_second is None else RateLimit(per_second)
     if isinstance(workers, type):
         raise ValueError(
             f"workers must be a number of threads or an executor, not the class {workers.__name__}: pass an instance"
         )
+    if isinstance(workers, OnEventLoop):
+        workers.timeout = timeout
+        return OnExecutor(objective, size, workers, workers.width, own=True, timeout=None, limit=limit)
     if isinstance(workers, Processes):
         from zerothresh.evaluate.process_pool import ProcessPool  # not needed otherwise, and not light
 
         pool = ProcessPool(objective, workers.number, timeout)  # which sees to the timeout itself
-        return OnExecutor(objective, size, pool, workers.number, own=True, timeout=None)
+        return OnExecutor(objective, size, pool, workers.number, own=True, timeout=None, limit=limit)
     if isinstance(workers, Executor) or check.has_function(workers, "submit"):
         stated = getattr(workers, "_max_workers", None)
         width = stated if isinstance(stated, int) and stated > 0 else _UNKNOWN_WIDTH
-        return OnExecutor(objective, size, workers, width, own=False, timeout=timeout)
+        return OnExecutor(objective, size, workers, width, own=False, timeout=timeout, limit=limit)
     number = check.count("workers", workers, what=" (threads), or a concurrent.futures.Executor")
     if number > _MOST_THREADS:
         raise ValueError(
@@ -69,5 +83,18 @@ def evaluator_for(
             "more; pass a concurrent.futures.Executor for more calls at a time"
         )
     if number == 1 and timeout is None:
-        return Serial(objective, size)
-    return OnExecutor(objective, size, DaemonPool(number), number, own=True, timeout=timeout)
+        return Serial(objective, size, limit)
+    return OnExecutor(objective, size, DaemonPool(number), number, own=True, timeout=timeout, limit=limit)
+
+
+def _check_kind(function: Any, workers: Any) -> None:
+    """Refuse an async function where nobody awaits it, and an ordinary one where it would block the event loop."""
+    name = check.name_of(function)
+    if isinstance(workers, OnEventLoop):
+        if inspect.isfunction(function) and not check.is_async(function) and name != LAMBDA:
+            raise ValueError(
+                f"fun must be an async function for minimize_async, but {name} is an ordinary one: write `async def`, or "
+                "call zt.minimize, which calls ordinary functions in threads"
+            )
+    elif check.is_async(function):
+        raise ValueError(f"{name} is an async function: call it by `await zt.minimize_async(...)`")

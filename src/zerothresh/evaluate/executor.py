@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from zerothresh.evaluate.base import Arrival, Failure, WorkerNotStarted, failure_of, split_ranges
+from zerothresh.evaluate.base import AWAKE, Arrival, Failure, WorkerNotStarted, failure_of, split_ranges
+from zerothresh.evaluate.event_loop import OnEventLoop
 from zerothresh.evaluate.pool import DaemonPool
+from zerothresh.evaluate.rate_limit import RateLimit
 from zerothresh.objective.forms import BadValue, Objective
 from zerothresh.rounds.plan import Plan
 
-AWAKE = 0.2  # seconds; a signal may be delivered to another thread, and this one sees it only when it wakes up
 CANCELLED = (
     "the executor cancelled the call before it began, as shutdown(cancel_futures=True) does: give the run an executor "
     "that stays open until the run ends"
@@ -35,13 +37,23 @@ class OnExecutor:
     width: the largest number of calls in progress.
     own: whether ``close`` shuts the executor down.
     timeout: the seconds after which a call is abandoned, or None.
+    limit: RateLimit, default None: when calls may begin.
     """
 
     def __init__(
-        self, objective: Objective, chunk: int, executor: Executor, width: int, *, own: bool, timeout: float | None
+        self,
+        objective: Objective,
+        chunk: int,
+        executor: Executor,
+        width: int,
+        *,
+        own: bool,
+        timeout: float | None,
+        limit: RateLimit | None = None,
     ) -> None:
         self.objective, self.chunk = objective, chunk if objective.vectorized else 1
         self.executor, self.width, self.own, self.timeout = executor, width, own, timeout
+        self.limit, self.deadline = limit, math.inf
         self.outstanding = 0
         self._halted = self._left = self._draining = False
         self._running: dict[Future[Any], tuple[Plan, int, int, float]] = {}
@@ -49,12 +61,20 @@ class OnExecutor:
         self._ended: set[Future[Any] | None] = set()  # those that were taken from there and not answered yet
         self._broken_off: list[Failure] = []  # calls whose exception ends the run, as Ctrl-C does
 
+    @property
+    def cancelled(self) -> bool:
+        return isinstance(self.executor, OnEventLoop) and self.executor.cancelled
+
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         parts = split_ranges(missing, self.objective.most_points(self.chunk))
         self._halted = False
         more = True
         while not self._left:
-            while more and not self._halted and len(self._running) < self.width:
+            early = 0.0  # seconds until another call may begin
+            while more and not self._halted and not self.cancelled and len(self._running) < self.width:
+                early = 0.0 if self.limit is None else self.limit.wait()
+                if early > 0:
+                    break
                 part = next(parts, None)
                 if part is None:
                     more = False
@@ -65,12 +85,16 @@ class OnExecutor:
                     self.halt()
                     yield failure_of(plan, *part, error, begun=False)
                     break
+                if self.limit is not None:
+                    self.limit.begin()
                 self._running[future] = plan, *part, time.monotonic()
                 self.outstanding += part[1] - part[0]
                 future.add_done_callback(self._done.put)
-            if not self._running:
+            if not self._running and not early:
                 return
-            yield from self._finished()
+            yield from self._finished(early or AWAKE)
+            if early and time.monotonic() >= self.deadline:
+                self._halted = True
 
     def halt(self) -> None:
         self._halted = True
@@ -108,10 +132,13 @@ class OnExecutor:
         self.outstanding -= stop - start
         return plan, start, stop
 
-    def _finished(self) -> Iterator[Arrival | Failure]:
-        """Wait until at least one call has ended, is overdue or is no longer wanted, and yield the outcome."""
-        patience = AWAKE
-        if self.timeout is not None:
+    def _finished(self, patience: float = AWAKE) -> Iterator[Arrival | Failure]:
+        """Wait until a call has ended, is overdue or is no longer wanted, but not for long, and yield the outcome.
+
+        A signal may be delivered to another thread, and this one sees it only when it wakes up.
+        """
+        patience = min(patience, AWAKE)
+        if self.timeout is not None and self._running:
             oldest = min(begun for _, _, _, begun in self._running.values())
             patience = min(patience, max(0.0, oldest + self.timeout - time.monotonic()))
         try:

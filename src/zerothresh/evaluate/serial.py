@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 
-from zerothresh.evaluate.base import Arrival, Failure, failure_of, split_ranges
+from zerothresh.evaluate.base import AWAKE, Arrival, Failure, failure_of, split_ranges
+from zerothresh.evaluate.rate_limit import RateLimit
 from zerothresh.objective.forms import Objective
 from zerothresh.rounds.plan import Plan
 
@@ -16,12 +19,15 @@ class Serial:
     ---------
     objective: the objective to call.
     chunk: the number of points per call of a vectorised function.
+    limit: RateLimit, default None: when calls may begin.
     """
 
     width = 1
+    cancelled = False
 
-    def __init__(self, objective: Objective, chunk: int) -> None:
-        self.objective, self.chunk = objective, chunk
+    def __init__(self, objective: Objective, chunk: int, limit: RateLimit | None = None) -> None:
+        self.objective, self.chunk, self.limit = objective, chunk, limit
+        self.deadline = math.inf
         self.outstanding = 0
         self._halted = False
         self._call: tuple[Plan, int, int] | None = None  # the latest call: the rows of a plan that it was for
@@ -33,7 +39,7 @@ class Serial:
     def _batches(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
         """Evaluate a vectorised function, one batch of points at a time."""
         for start, stop in split_ranges(missing, self.objective.most_points(self.chunk)):
-            if self._halted:
+            if self._halted or (self.limit is not None and not self._waited(self.limit)):
                 return
             points = plan.points(start, stop)
             components = plan.components[start:stop]
@@ -54,7 +60,7 @@ class Serial:
         value, arrived = self.objective.value, self.objective.arrived
         for first, last in missing:
             for row in range(first, last):
-                if self._halted:
+                if self._halted or (self.limit is not None and not self._waited(self.limit)):
                     return
                 point = plan.point(row)
                 self._call = plan, row, row + 1
@@ -66,6 +72,15 @@ class Serial:
                     answer = Failure(row, point, components[row], error)
                 self.outstanding = 0
                 yield answer
+
+    def _waited(self, limit: RateLimit) -> bool:
+        """Wait until a call may begin; return whether it should."""
+        while (wait := limit.wait()) > 0:
+            time.sleep(min(wait, AWAKE))
+            if self._halted or time.monotonic() >= self.deadline:
+                return False
+        limit.begin()
+        return True
 
     def halt(self) -> None:
         self._halted = True

@@ -96,13 +96,27 @@ class Objective:
         """Evaluate f_i at the point x, shape (d,), by one call of the function."""
         if self.vectorized:
             return float(self.batch(point[None], np.array([component], dtype=np.int64))[0])
-        value = self.function(point, component) if self.takes_component else self.function(point)
-        return scalar(value, finite=self.finite)
+        return scalar(self.ask(point, component), finite=self.finite)
 
     def batch(self, points: Array, components: Indices) -> Array:
         """Evaluate f_i(x) for a batch of points (B, d) and components (B,) by one call of a vectorised function."""
-        value = self.function(points, components) if self.takes_component else self.function(points)
-        return vector(value, len(points), finite=self.finite, wording=self.wording)
+        return vector(self.ask(points, components), len(points), finite=self.finite, wording=self.wording)
+
+    def ask(self, points: Array, components: Any) -> Any:
+        """Call the function, for one point and one component or for many, and return whatever it returns."""
+        return self.function(points, components) if self.takes_component else self.function(points)
+
+    def accept(self, answer: Any, calls: int | None) -> Any:
+        """Return what `value` or `batch` returns if this is what the function returned.
+
+        Arguments
+        ---------
+        answer: what the function returned.
+        calls: the number of points of a vectorised function; None for one point.
+        """
+        if calls is None:
+            return scalar(answer, finite=self.finite)
+        return vector(answer, calls, finite=self.finite, wording=self.wording)
 
     def most_points(self, chunk: int) -> int:
         """Return the most points per call of a vectorised function, of ``chunk`` that fit as far as d tells."""

@@ -179,6 +179,10 @@ class VectorObjective(Objective):
         """Return the outputs at a batch of points, (B, m), and their labels, likewise."""
         return self._checked(self.function(points), len(points), RETURNED)
 
+    def accept(self, answer: Any, calls: int | None) -> Any:
+        """Return what `value` or `batch` returns if this is what the function returned."""
+        return self._checked(answer, calls, FUNCTION if calls is None else RETURNED)
+
     def _checked(self, value: Any, calls: int | None, wording: Wording) -> tuple[Array, Any]:
         table = self.policy.check(value, calls, wording)
         return table, labels_of(value) if self.policy.labels is None else None

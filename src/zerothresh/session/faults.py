@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 from zerothresh.basics import check
-from zerothresh.evaluate.base import Failure, WorkerDied
+from zerothresh.evaluate.base import CallCancelled, Failure, WorkerDied
 from zerothresh.objective.forms import BadLoss, BadValue
 
 LONGEST_PAUSE = 60.0  # seconds between two tries: a service that is down for longer is asked once per minute
@@ -26,6 +27,7 @@ class Faults:
     max_time: float, default None: seconds after which no more calls are begun.
     on_nan: str, default "stop": with "retry", a value that is not finite is asked for again.
     on_error: str, default "stop": with "worst", a call that has failed for good counts as the worst value seen.
+    jitter: float, default 0.0: each pause is multiplied by a random number between 1 - jitter and 1 + jitter.
     """
 
     retries: int = 0
@@ -33,10 +35,13 @@ class Faults:
     max_time: float | None = None
     on_nan: str = "stop"
     on_error: str = "stop"
+    jitter: float = 0.0
 
     def __post_init__(self) -> None:
         check.count("retries", self.retries, low=0)
         check.not_negative("backoff", self.backoff, what=" (seconds)")
+        if check.not_negative("jitter", self.jitter, what=" (a share of the pause)") > 1:
+            raise ValueError(f"jitter must be at most 1 (a share of the pause), not {check.shown(self.jitter)}")
         check.one_of("on_nan", self.on_nan, ON_NAN)
         check.one_of("on_error", self.on_error, ON_ERROR)
         if self.on_nan == "retry" and self.retries == 0:
@@ -59,10 +64,17 @@ class Faults:
     def takes_worst(self, failure: Failure) -> bool:
         """Return whether the worst value seen takes the place of a call that has failed for good.
 
-        A call that was never made tells nothing about its point, and what a call returned is the matter of ``on_nan``.
+        A call that was never made, or was cancelled, tells nothing about its point, and what a call returned is the
+        matter of ``on_nan``.
         """
-        return self.on_error == "worst" and failure.begun and not isinstance(failure.error, (BadValue, BadLoss))
+        told = failure.begun and not isinstance(failure.error, (BadValue, BadLoss, CallCancelled))
+        return self.on_error == "worst" and told
 
     def pause(self, tried: int) -> float:
-        """Return the seconds to wait before a call that has failed ``tried`` times is made again."""
-        return min(LONGEST_PAUSE, self.backoff * 2.0 ** min(tried - 1, MOST_DOUBLINGS))
+        """Return the seconds to wait before a call that has failed ``tried`` times is made again.
+
+        The jitter is drawn from the system, not from the seed, because programs with one seed that use the same service
+        are those which should not come back at the same instant. It changes nothing but the time.
+        """
+        pause = min(LONGEST_PAUSE, self.backoff * 2.0 ** min(tried - 1, MOST_DOUBLINGS))
+        return pause * (1.0 + self.jitter * random.SystemRandom().uniform(-1.0, 1.0)) if self.jitter else pause

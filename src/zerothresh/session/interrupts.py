@@ -35,7 +35,7 @@ class Interrupts:
 
     def requested(self) -> bool:
         """Whether somebody wants the run to stop."""
-        if self.requests:
+        if self.requests or self.evaluator.cancelled:
             self._acknowledged = True
         return self._acknowledged
 

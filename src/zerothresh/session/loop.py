@@ -33,6 +33,7 @@ def steps(
     """
     session = run.session
     deadline = np.inf if faults.max_time is None else time.monotonic() + faults.max_time
+    evaluator.deadline = deadline
     while (current := session.open_round) is not None:
         if stopping():
             interrupt(run, evaluator)
@@ -103,7 +104,7 @@ def _evaluate(
         if late or run.record.trouble is not None or stopping():
             evaluator.halt()  # calls under way are still waited for, and have a place on the disk
         tick()
-    return stepped, failures, late
+    return stepped, failures, late or (timed and time.monotonic() >= deadline)
 
 
 def _pause(run: RecordedSession, faults: Faults, tried: int, deadline: float, stopping: Callable[[], bool]) -> None:
@@ -149,7 +150,10 @@ def _give_up(run: RecordedSession, faults: Faults, failure: Failure, tried: int)
 
 
 def interrupt(run: RecordedSession, evaluator: Evaluator) -> None:
-    """Stop after Ctrl-C: keep what the calls in progress return, unless nobody waits for them; then they failed."""
+    """Stop after Ctrl-C, or because the task that waits for the run was cancelled.
+
+    What the calls in progress return is kept, unless nobody waits for them; then they failed.
+    """
     for answer in evaluator.drain():
         if isinstance(answer, Failure):
             run.fail(answer)
@@ -157,7 +161,10 @@ def interrupt(run: RecordedSession, evaluator: Evaluator) -> None:
             run.deliver(answer.start, answer.values, paid=True)
     for failure in evaluator.abandon(KeyboardInterrupt("the call was broken off by Ctrl-C or SIGTERM")):
         run.fail(failure)
-    run.finish(Status.INTERRUPTED, "stopped by Ctrl-C or SIGTERM; the best point so far is returned", final=False)
+    message = "stopped by Ctrl-C or SIGTERM; the best point so far is returned"
+    if evaluator.cancelled:
+        message = f"the task was cancelled after {run.session.nfev} of {run.session.task.budget} calls"
+    run.finish(Status.INTERRUPTED, message, final=False)
 
 
 def leave(run: RecordedSession, evaluator: Evaluator, error: BaseException) -> None:
