@@ -13,7 +13,6 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.evaluate import evaluator_for
-from zerothresh.evaluate.base import Evaluator
 from zerothresh.objective.forms import Objective, wrap
 from zerothresh.objective.vector_forms import VectorObjective, policy_for, wrap_vector
 from zerothresh.rounds.estimator import Estimator
@@ -100,7 +99,7 @@ def minimize(
         is a function of the seed and of this number, bit-identical for any number of workers and any order in which
         values arrive. With 1, no call is made that may turn out to be superfluous.
     chunk: int, default None: the largest number of points that a vectorised function gets at once; None means at most
-        1024.
+        1024, and at most 128 MiB in all calls that can run at once.
     run: path, default None: a folder that keeps every value as it arrives. Called again with the same arguments, the
         run goes on where it stopped, whatever stopped it. The budget may grow.
     fsync: str, default "batch": when values must have reached the disk itself, which matters only for a power cut:
@@ -149,7 +148,8 @@ def minimize(
     objective, start = objective_of(fun, x0, n, vectorized, outputs, loss, on_nan)
     check.function("callback", callback, "callback(progress)")
     faults = Faults(retries, backoff, max_time, on_nan, on_error, jitter)
-    evaluator = evaluator_for(objective, workers, chunk, timeout, per_second)
+    width = stored_width(run) if parallel is None else parallel
+    evaluator = evaluator_for(objective, workers, chunk, timeout, per_second, width)
     with (
         Interrupts(evaluator) as interrupts,
         Optimizer(
@@ -167,7 +167,7 @@ def minimize(
             groups=groups,
             outputs=outputs,
             loss=loss,
-            parallel=_width(parallel, run, evaluator),
+            parallel=evaluator.width if width is None else width,
             monitor=monitor,
             on_nan=on_nan,
             on_error=on_error,
@@ -230,8 +230,10 @@ def iterate(
     objective, start = objective_of(fun, x0, n, vectorized, *many)
     bad = arguments.get("on_nan", "stop"), arguments.get("on_error", "stop")
     faults = Faults(retries, backoff, max_time, *bad, jitter)
-    evaluator = evaluator_for(objective, workers, chunk, timeout, per_second)
-    arguments["parallel"] = _width(arguments.get("parallel"), arguments.get("run"), evaluator)
+    width = arguments.get("parallel")
+    width = stored_width(arguments.get("run")) if width is None else width
+    evaluator = evaluator_for(objective, workers, chunk, timeout, per_second, width)
+    arguments["parallel"] = evaluator.width if width is None else width
     if arguments.get("run") is not None:
         arguments.setdefault("fingerprint", fingerprint(fun))
     with Optimizer(start, k, n=n if many[0] is not None else objective.n, **arguments) as optimizer:
@@ -271,11 +273,6 @@ def objective_of(
     policy = policy_for(outputs, loss, n, on_nan)
     objective = wrap(fun, d, n, vectorized) if policy is None else wrap_vector(fun, d, policy, vectorized)
     return objective, objective.d if d is None else x0
-
-
-def _width(parallel: int | None, run: Any, evaluator: Evaluator) -> int:
-    """Return the declared width of rounds: what the user says, what a run began with, or the number of workers."""
-    return (stored_width(run) or evaluator.width) if parallel is None else parallel
 
 
 def _agree(objective: Objective, optimizer: Optimizer) -> None:

@@ -22,7 +22,8 @@ from zerothresh.session.status import Status
 
 Array = NDArray[np.float64]
 
-_PASSED_ON = ("retries", "backoff", "timeout", "fsync")  # arguments of the search that hold for the evaluations too
+# Arguments of the search that hold for the evaluations too.
+_PASSED_ON = ("retries", "backoff", "jitter", "timeout", "per_second", "fsync")
 
 
 class Evaluations:

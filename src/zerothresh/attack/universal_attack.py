@@ -33,7 +33,7 @@ _AMPLE = 10**12  # a budget for the check of the other arguments
 # Arguments of `minimize` that an attack passes on to its search: those of the optimiser itself, and the others.
 _OF_THE_OPTIMIZER = ("options", "estimator", "include", "exclude", "monitor", "on_nan", "on_error", "fsync", "parallel")
 _OF_THE_CALLS = (
-    *("workers", "chunk", "retries", "backoff", "timeout", "max_time", "cost", "max_cost"),
+    *("workers", "chunk", "retries", "backoff", "jitter", "timeout", "per_second", "max_time", "cost", "max_cost"),
     *("callback", "progress", "run"),
 )
 
@@ -174,8 +174,8 @@ def universal(
     seed: a whole number; the same seed gives the same attack. None draws one.
     search: other arguments of `zt.minimize`: run, retries, backoff, timeout, estimator, options, workers, callback ...
 
-    The two evaluations use retries, backoff, timeout, fsync and chunk of the search, but always one worker. With
-    ``run=FOLDER`` they have run folders of their own, FOLDER-before and FOLDER-after.
+    The two evaluations use retries, backoff, jitter, timeout, per_second, fsync and chunk of the search, but always one
+    worker. With ``run=FOLDER`` they have run folders of their own, FOLDER-before and FOLDER-after.
 
     Images that the classifier gets wrong as they are cost one query each, and are then left alone. If the search
     ends early because the model fails, a warning says so, and ``complete`` of the result is False; with a run
@@ -285,9 +285,12 @@ def _check_search(problem: Universal, method: Any, seed: Any, constraint: dict[s
         given.get("max_time"),
         given.get("on_nan", "stop"),
         given.get("on_error", "stop"),
+        given.get("jitter", 0.0),
     )  # which checks them
     objective = as_objective(problem, None, None, vectorized=False)
-    evaluator_for(objective, given.get("workers", 1), given.get("chunk"), given.get("timeout")).close()
+    evaluator_for(
+        objective, given.get("workers", 1), given.get("chunk"), given.get("timeout"), given.get("per_second")
+    ).close()
     costs_of(problem.n, given.get("cost"), given.get("max_cost"))
     own = {name: given[name] for name in _OF_THE_OPTIMIZER if name in given}
     Optimizer(problem.d, n=problem.n, budget=_AMPLE, method=method, seed=seed, **constraint, **own)

@@ -48,6 +48,8 @@ _AS_OPTIONS = {
     "loss must be": "--loss must be",
     "on_nan": "--on-nan",
     "on_error": "--on-error",
+    "per_second must": "--per-second must",
+    "jitter must": "--jitter must",
     "probe = ": "--probe is ",
     "probe must be": "--probe must be",
 }

@@ -156,6 +156,20 @@ Backoff = Annotated[
     typer.Option(help="Seconds to wait before the first retry; doubled for each further one.", rich_help_panel=_FAULTS),
 ]
 Timeout = Annotated[float | None, typer.Option(help="Seconds after which a call is given up.", rich_help_panel=_FAULTS)]
+Jitter = Annotated[
+    float,
+    typer.Option(
+        help="Multiply each wait before a retry by a random number between 1 - jitter and 1 + jitter.",
+        rich_help_panel=_FAULTS,
+    ),
+]
+PerSecond = Annotated[
+    float | None,
+    typer.Option(
+        help="The largest number of calls of the function that begin per second; it may be below 1.",
+        rich_help_panel=_FAULTS,
+    ),
+]
 OnNan = Annotated[
     str,
     typer.Option(

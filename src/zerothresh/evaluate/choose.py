@@ -16,24 +16,27 @@ from zerothresh.evaluate.serial import Serial
 from zerothresh.evaluate.worker_processes import Processes
 from zerothresh.objective.forms import Objective
 
-_MOST_POINTS, _MOST_NUMBERS = 1024, 1 << 24  # in a default batch; so many float64 numbers are 128 MiB
+_MOST_POINTS = 1024  # in a default batch
+_MOST_NUMBERS = 1 << 24  # in all batches that are in progress, 128 MiB
 _LONGEST_TIMEOUT = 1e8  # seconds, about three years; waiting primitives refuse much larger numbers
 _MOST_THREADS = 4096  # each has a stack of its own, and systems limit how many a process may have
+PARALLEL = " (the calls that can run at once), or None"
 LAMBDA = "<lambda>"  # the name of a function that may return something to await without being async itself
 _UNKNOWN_WIDTH = 64  # calls in progress on an executor that does not say how many workers it has
 
 
-def chunk_for(d: int, chunk: int | None) -> int:
+def chunk_for(d: int, chunk: int | None, width: int = 1) -> int:
     """Return the number of points that a vectorised function receives at once.
 
     Arguments
     ---------
     d: the dimension of a point.
-    chunk: the user's choice, or None for the default: at most 1024 points, and at most 128 MiB.
+    chunk: the user's choice, or None for the default: at most 1024 points, and at most 128 MiB in all calls together.
+    width: the declared number of calls that can run at once, not that of the workers, on which no bit may depend.
     """
     if chunk is not None:
         return check.count("chunk", chunk, what=" (points per call of a vectorised function)")
-    return max(1, min(_MOST_POINTS, _MOST_NUMBERS // d))
+    return max(1, min(_MOST_POINTS, _MOST_NUMBERS // (d * width)))
 
 
 def evaluator_for(
@@ -42,6 +45,7 @@ def evaluator_for(
     chunk: int | None = None,
     timeout: float | None = None,
     per_second: float | None = None,
+    parallel: int | None = None,
 ) -> Evaluator:
     """Return the evaluator for an objective.
 
@@ -53,38 +57,55 @@ def evaluator_for(
     chunk: the number of points per call of a vectorised function; None (the default) chooses it.
     timeout: the seconds after which a call is abandoned; None (the default) means never.
     per_second: the largest number of calls that begin per second; None (the default) means any number.
+    parallel: the declared number of calls that can run at once; None (the default) means the number of workers.
     """
     _check_kind(objective.function, workers)
-    size = chunk_for(objective.d, chunk)
+    width = _width_of(workers)
+    declared = width if parallel is None else check.count("parallel", parallel, what=PARALLEL)
+    size = chunk_for(objective.d, chunk, declared)
     objective.chunk = None if chunk is None else size
     if timeout is not None:
         timeout = min(check.positive("timeout", timeout, what=" (seconds per call), or None"), _LONGEST_TIMEOUT)
     limit = None if per_second is None else RateLimit(per_second)
+    if isinstance(workers, OnEventLoop):
+        workers.timeout = timeout
+        return OnExecutor(objective, size, workers, width, own=True, timeout=None, limit=limit)
+    if isinstance(workers, Processes):
+        from zerothresh.evaluate.process_pool import ProcessPool  # not needed otherwise, and not light
+
+        pool = ProcessPool(objective, width, timeout)  # which sees to the timeout itself
+        return OnExecutor(objective, size, pool, width, own=True, timeout=None, limit=limit)
+    if _is_executor(workers):
+        return OnExecutor(objective, size, workers, width, own=False, timeout=timeout, limit=limit)
+    if width == 1 and timeout is None:
+        return Serial(objective, size, limit)
+    return OnExecutor(objective, size, DaemonPool(width), width, own=True, timeout=timeout, limit=limit)
+
+
+def _is_executor(workers: Any) -> bool:
+    return isinstance(workers, Executor) or check.has_function(workers, "submit")
+
+
+def _width_of(workers: Any) -> int:
+    """Return how many calls the workers make at a time."""
     if isinstance(workers, type):
         raise ValueError(
             f"workers must be a number of threads or an executor, not the class {workers.__name__}: pass an instance"
         )
-    if isinstance(workers, OnEventLoop):
-        workers.timeout = timeout
-        return OnExecutor(objective, size, workers, workers.width, own=True, timeout=None, limit=limit)
     if isinstance(workers, Processes):
-        from zerothresh.evaluate.process_pool import ProcessPool  # not needed otherwise, and not light
-
-        pool = ProcessPool(objective, workers.number, timeout)  # which sees to the timeout itself
-        return OnExecutor(objective, size, pool, workers.number, own=True, timeout=None, limit=limit)
-    if isinstance(workers, Executor) or check.has_function(workers, "submit"):
+        return workers.number
+    if isinstance(workers, OnEventLoop):
+        return workers.width
+    if _is_executor(workers):
         stated = getattr(workers, "_max_workers", None)
-        width = stated if isinstance(stated, int) and stated > 0 else _UNKNOWN_WIDTH
-        return OnExecutor(objective, size, workers, width, own=False, timeout=timeout, limit=limit)
+        return stated if isinstance(stated, int) and stated > 0 else _UNKNOWN_WIDTH
     number = check.count("workers", workers, what=" (threads), or a concurrent.futures.Executor")
     if number > _MOST_THREADS:
         raise ValueError(
             f"workers must be at most {_MOST_THREADS} (threads), not {number}: systems do not let a process start many "
             "more; pass a concurrent.futures.Executor for more calls at a time"
         )
-    if number == 1 and timeout is None:
-        return Serial(objective, size, limit)
-    return OnExecutor(objective, size, DaemonPool(number), number, own=True, timeout=timeout, limit=limit)
+    return number
 
 
 def _check_kind(function: Any, workers: Any) -> None:
@@ -93,8 +114,8 @@ def _check_kind(function: Any, workers: Any) -> None:
     if isinstance(workers, OnEventLoop):
         if inspect.isfunction(function) and not check.is_async(function) and name != LAMBDA:
             raise ValueError(
-                f"fun must be an async function for minimize_async, but {name} is an ordinary one: write `async def`, or "
-                "call zt.minimize, which calls ordinary functions in threads"
+                f"fun must be an async function for minimize_async, but {name} is an ordinary one: write `async def`, "
+                "or call zt.minimize, which calls ordinary functions in threads"
             )
     elif check.is_async(function):
         raise ValueError(f"{name} is an async function: call it by `await zt.minimize_async(...)`")

@@ -48,14 +48,16 @@ class Call:
         """Pass on what the task returned or raised."""
         if self.timer is not None:
             self.timer.cancel()
+        outcome: Any = None
+        error: BaseException | None
         if task.cancelled():
-            outcome, error = None, self.reason or CallCancelled(CANCELLED)
+            error = self.reason or CallCancelled(CANCELLED)
         elif (raised := task.exception()) is not None:
-            outcome, error = None, self.reason or raised
+            error = self.reason or raised
         else:
             outcome, error = task.result()
             if isinstance(self.reason, TimeoutError):
-                error = self.reason
+                error = self.reason  # nobody waits for what comes too late
         if self.future.done():
             return
         if error is None:
@@ -124,6 +126,9 @@ class OnEventLoop(Executor):
     def cancel(self) -> None:
         """Cancel all calls in progress, and begin no more; only the thread of the loop may call this."""
         self.cancelled = True
+        self._cancel_calls()
+
+    def _cancel_calls(self) -> None:
         for call in list(self._calls.values()):
             if not isinstance(call.reason, CallCancelled):
                 call.cancel(CallCancelled(CANCELLED), self._loop)
@@ -137,7 +142,7 @@ class OnEventLoop(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Cancel what is still in progress."""
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self.cancel)
+            self._loop.call_soon_threadsafe(self._cancel_calls)
 
 
 async def _outcome(objective: Objective, points: Any, components: Any) -> tuple[Any, BaseException | None]:

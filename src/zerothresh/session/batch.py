@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.basics import capacity, check
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.rounds.plan import Plan
 
@@ -78,7 +79,8 @@ class OpenRound:
 class Batch:
     """Points to query: ``points`` of shape (B, d) and ``components`` of shape (B,), both read-only.
 
-    A part of a batch, ``batch[3:7]`` or ``batch[mask]``, is a batch too.
+    A part of a batch, ``batch[3:7]`` or ``batch[mask]``, is a batch too. Points are made when ``points`` is first asked
+    for, so that a batch whose points do not fit into memory can be gone through in parts.
     """
 
     def __init__(self, round: OpenRound, rows: Indices) -> None:
@@ -95,6 +97,8 @@ class Batch:
         """The points, one row per query."""
         if self._points is None:
             plan = self.round.plan
+            advice = "go through it in parts, `for part in batch.split(100)`"
+            capacity.need(capacity.NUMBER * plan.d * len(self), f"a batch of {len(self)} points", advice)
             parts = [plan.points(int(self.rows[a]), int(self.rows[b - 1]) + 1) for a, b in self.stretches()]
             self._points = parts[0] if len(parts) == 1 else np.concatenate(parts or [np.empty((0, plan.d))])
             self._points.flags.writeable = False
@@ -114,6 +118,12 @@ class Batch:
         cuts = np.flatnonzero(np.diff(self.rows) != 1) + 1
         edges = [0, *cuts.tolist(), self.rows.size]
         yield from pairwise(edges)
+
+    def split(self, size: int) -> Iterator[Batch]:
+        """Yield parts of at most ``size`` points, in order; the points of a part are made when they are asked for."""
+        size = check.count("size", size, what=" (points per part)")
+        for start in range(0, len(self), size):
+            yield Batch(self.round, self.rows[start : start + size])
 
     def __getitem__(self, part: Any) -> Batch:
         rows = np.atleast_1d(self.rows[part])
