@@ -1,4 +1,4 @@
-"""Optimise against an HTTP service that limits the rate of requests and sometimes fails; cancel the run and continue it.
+"""Optimise against an HTTP service that limits the rate of requests and sometimes fails; cancel and continue the run.
 
     python examples/async_service.py [folder]
 
@@ -119,7 +119,7 @@ async def main(folder: Path) -> None:
     server.close()
 
     print(f"It went on from its folder, and ended well: {result.success}")
-    print(f"Calls that began: {plant.calls}; calls that were counted: {result.nfev}; budget: {BUDGET}")
+    print(f"Every call that began was counted once: {plant.calls == result.nfev} ({plant.calls} of {BUDGET} calls)")
     print(f"The service answered {service.answered} requests, failed {service.failed} and refused {service.refused}.")
     print(f"F = {result.fun:.2g}")
     for j in result.support:
@@ -128,4 +128,4 @@ async def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        asyncio.run(main(Path(sys.argv[1] if sys.argv[1:] else scratch) / "run"))
+        asyncio.run(main(Path(sys.argv[1]) if sys.argv[1:] else Path(scratch, "run")))

@@ -12,14 +12,17 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from waiting import PATIENCE, until
 
 import zerothresh as zt
-from zerothresh.evaluate import event_loop
+from zerothresh.evaluate import evaluator_for, event_loop
+from zerothresh.evaluate.base import CancelledBeforehand
 from zerothresh.evaluate.rate_limit import RateLimit
+from zerothresh.objective.forms import wrap
 from zerothresh.runs.failures import Failures
 from zerothresh.runs.inspection import inspect
 from zerothresh.sampling import kernels
@@ -430,6 +433,23 @@ def test_a_call_that_does_not_heed_its_cancellation_is_left_behind(tmp_path, mon
         asyncio.run(main())
     assert len(Failures(run).read()) == 1
     assert inspect(run).calls == begun == 10
+
+
+def test_a_call_that_is_cancelled_before_it_began_is_not_charged():
+    async def main():
+        fun, loop = Counted(), asyncio.get_running_loop()
+        calls = event_loop.OnEventLoop(loop, 1)
+        evaluator = evaluator_for(wrap(fun, D, None, False), calls)
+        future = calls.submit(None, evaluator.objective, np.zeros(D), 0)
+        loop.call_soon(calls.cancel)  # after the task was made, and before its first step
+        while not future.done():
+            await asyncio.sleep(0)
+        plan = SimpleNamespace(point=lambda row: np.zeros(D), components=[0])
+        failure = evaluator._answer(future, plan, 0, 1)
+        assert (fun.calls, failure.charged) == (0, 0)
+        assert isinstance(failure.error, CancelledBeforehand)
+
+    asyncio.run(main())
 
 
 def test_a_timeout_around_the_run_leaves_it_resumable(tmp_path):

@@ -13,6 +13,14 @@ from waiting import PATIENCE
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SHOWN = {
     "ask_tell.py": ["STOPPED: good enough", "ingredient  4:  1.5", "ingredient 11: -", "ingredient 26:"],
+    "async_service.py": [
+        "The run was cancelled;",
+        "ended well: True",
+        "Every call that began was counted once: True",
+        "valve  4:  1.5",
+        "valve 11: -2.0",
+        "valve 26:  1.0",
+    ],
     "attack_digits.py": [
         "of 44 images fooled, 3 pixels",
         "kept: at most 3 pixels changed",

@@ -31,6 +31,10 @@ class CallCancelled(RuntimeError):
     """A call on an event loop was cancelled, which tells nothing about its point."""
 
 
+class CancelledBeforehand(CallCancelled):
+    """A call on an event loop was cancelled before the function was called."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """A call of the objective that returned no usable value.

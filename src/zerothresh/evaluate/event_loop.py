@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
 from typing import Any
 
-from zerothresh.evaluate.base import CallCancelled
+from zerothresh.evaluate.base import CallCancelled, CancelledBeforehand
 from zerothresh.objective.forms import BadValue, Objective
 
 GRACE = 1.0  # seconds that a cancelled call has for cleaning up, before nobody waits for it any more
@@ -22,12 +22,14 @@ CANCELLED = "the call was cancelled before it returned"
 
 
 class Call:
-    """A call in progress: the future that waits for its outcome, and its task."""
+    """A call in progress: the future that waits for its outcome, its task, and whether the function was called."""
 
-    __slots__ = ("future", "reason", "task", "timer")
+    __slots__ = ("begun", "future", "reason", "task", "timer")
 
-    def __init__(self, future: Future[Any], task: asyncio.Task[Any]) -> None:
-        self.future, self.task = future, task
+    task: asyncio.Task[Any]
+
+    def __init__(self, future: Future[Any]) -> None:
+        self.future, self.begun = future, False
         self.reason: Exception | None = None  # why it was cancelled
         self.timer: asyncio.TimerHandle | None = None
 
@@ -50,7 +52,9 @@ class Call:
             self.timer.cancel()
         outcome: Any = None
         error: BaseException | None
-        if task.cancelled():
+        if task.cancelled() and not self.begun:
+            error = CancelledBeforehand("the call was cancelled before it began")
+        elif task.cancelled():
             error = self.reason or CallCancelled(CANCELLED)
         elif (raised := task.exception()) is not None:
             error = self.reason or raised
@@ -115,8 +119,9 @@ class OnEventLoop(Executor):
             future.cancel()
         if not future.set_running_or_notify_cancel():
             return
-        task = self._loop.create_task(coroutine(*args))
-        call = self._calls[task] = Call(future, task)
+        call = Call(future)
+        task = call.task = self._loop.create_task(coroutine(call, *args))
+        self._calls[task] = call
         if self.timeout is not None and coroutine is _outcome:
             late = TimeoutError(f"the call took longer than timeout = {self.timeout} s and was cancelled")
             call.timer = self._loop.call_later(self.timeout, call.cancel, late, self._loop)
@@ -145,8 +150,9 @@ class OnEventLoop(Executor):
             self._loop.call_soon_threadsafe(self._cancel_calls)
 
 
-async def _outcome(objective: Objective, points: Any, components: Any) -> tuple[Any, BaseException | None]:
+async def _outcome(call: Call, objective: Objective, points: Any, components: Any) -> tuple[Any, BaseException | None]:
     """Await one call of the objective; return its checked answer, or the error that a task must not raise."""
+    call.begun = True
     points.flags.writeable = False
     try:
         answer = objective.ask(points, components)
@@ -157,8 +163,9 @@ async def _outcome(objective: Objective, points: Any, components: Any) -> tuple[
         return None, error
 
 
-async def _returned(function: Callable[..., Any], *args: Any) -> tuple[Any, BaseException | None]:
+async def _returned(call: Call, function: Callable[..., Any], *args: Any) -> tuple[Any, BaseException | None]:
     """Call a function of the user's, and await what it returns if it can be awaited."""
+    call.begun = True
     try:
         value = function(*args)
         return (await value if inspect.isawaitable(value) else value), None

@@ -9,13 +9,22 @@ from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from zerothresh.evaluate.base import AWAKE, Arrival, Failure, WorkerNotStarted, failure_of, split_ranges
+from zerothresh.evaluate.base import (
+    AWAKE,
+    Arrival,
+    CancelledBeforehand,
+    Failure,
+    WorkerNotStarted,
+    failure_of,
+    split_ranges,
+)
 from zerothresh.evaluate.event_loop import OnEventLoop
 from zerothresh.evaluate.pool import DaemonPool
 from zerothresh.evaluate.rate_limit import RateLimit
 from zerothresh.objective.forms import BadValue, Objective
 from zerothresh.rounds.plan import Plan
 
+NOT_BEGUN = (WorkerNotStarted, CancelledBeforehand)  # errors of calls that were not made, and are not charged
 CANCELLED = (
     "the executor cancelled the call before it began, as shutdown(cancel_futures=True) does: give the run an executor "
     "that stays open until the run ends"
@@ -190,7 +199,7 @@ class OnExecutor:
                 return Arrival(start, self.objective.arrived(future.result()))
             except BadValue as bad:
                 return failure_of(plan, start, stop, bad)
-        failure = failure_of(plan, start, stop, error, begun=not isinstance(error, WorkerNotStarted))
+        failure = failure_of(plan, start, stop, error, begun=not isinstance(error, NOT_BEGUN))
         if isinstance(error, (Exception, SystemExit)):
             return failure
         self._broken_off.append(failure)
