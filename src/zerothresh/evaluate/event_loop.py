@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
@@ -88,6 +89,7 @@ class OnEventLoop(Executor):
         self.timeout: float | None = None
         self.cancelled = False
         self._context = contextvars.copy_context()  # of the caller: tasks see its context variables
+        self._submitted: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = deque()
         self._calls: dict[asyncio.Task[Any], Call] = {}
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -110,8 +112,20 @@ class OnEventLoop(Executor):
 
     def _start(self, coroutine: Callable[..., Any], *args: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        self._loop.call_soon_threadsafe(self._begin, future, coroutine, args, context=self._context)
+        self._submitted.append((future, coroutine, args))
+        if self.cancelled:
+            future.cancel()
+        elif len(self._submitted) == 1:  # otherwise the loop has been woken up, and will find this one too
+            try:
+                self._loop.call_soon_threadsafe(self._begin_all, context=self._context)
+            except RuntimeError:  # the loop is closed
+                self._submitted.clear()
+                raise
         return future
+
+    def _begin_all(self) -> None:
+        while self._submitted:
+            self._begin(*self._submitted.popleft())
 
     def _begin(self, future: Future[Any], coroutine: Callable[..., Any], args: tuple[Any, ...]) -> None:
         """Make a task of a call that is still wanted."""
@@ -141,6 +155,8 @@ class OnEventLoop(Executor):
     def give_up(self) -> None:
         """Let all calls in progress fail at once, because the loop does not run any more."""
         self.cancelled = True
+        while self._submitted:
+            self._submitted.popleft()[0].cancel()
         for call in list(self._calls.values()):
             call.give_up(CallCancelled(CANCELLED))
 
