@@ -13,6 +13,7 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.comparison import compare
 from zerothresh.constraint.threshold import hard_threshold
 from zerothresh.evaluate.worker_processes import Processes
+from zerothresh.k_path import PathResult, path
 from zerothresh.methods.paper import FGZOHT, LSVRGSZHT, PMSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.registry import register
@@ -37,6 +38,7 @@ __all__ = [
     "Estimator",
     "Method",
     "Optimizer",
+    "PathResult",
     "Probes",
     "Problem",
     "Processes",
@@ -56,6 +58,7 @@ __all__ = [
     "losses",
     "methods",
     "minimize",
+    "path",
     "plot",
     "problems",
     "register",
