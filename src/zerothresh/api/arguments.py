@@ -167,7 +167,7 @@ def make_task(
 
 def _reserve(method: Any, n: int, budget: int, monitored: bool, outputs: VectorOutputs | None) -> int:
     """Return how many calls are kept for F at the result; a monitor tells F, and one call with outputs does."""
-    if monitored:
+    if monitored or bounds_k_itself(method):
         return 0
     return reserved_calls(method, n, budget) if outputs is None else 1
 

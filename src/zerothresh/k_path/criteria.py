@@ -44,9 +44,7 @@ def likelihood_of(value: object) -> str | None:
     return None if value is None else check.one_of("likelihood", value, LIKELIHOODS)
 
 
-def held_out(
-    found: Mapping[tuple[int, int], float], ks: Sequence[int], cv: int
-) -> tuple[Array, Array]:
+def held_out(found: Mapping[tuple[int, int], float], ks: Sequence[int], cv: int) -> tuple[Array, Array]:
     """Return the mean of held-out F over the folds and its standard error, for each k; NaN where folds are missing."""
     means, errors = np.full(len(ks), np.nan), np.full(len(ks), np.nan)
     for place, k in enumerate(ks):

@@ -137,10 +137,12 @@ class RunForK:
             self.standing = with_value(self.task, self.standing, theta, float(outputs.values(values)[0]), values[0])
 
     def take_held_out(self, n: int) -> Generator[Probes, Answers, float | None]:
-        """Ask for the components that the run does not see, of n, at its best point; return their mean."""
+        """Ask for the components that the run does not see, of n, at its best point; return their mean, if it has one."""
         theta, outputs, members = self.standing.best_x, self.task.outputs, self.members
         if theta is None or members is None:
             return None
+        if np.array_equal(theta, self.task.theta0) and not self.standing.search.certified:
+            return None  # the calls did not suffice to find anything: F there says nothing about this k
         others = np.setdiff1d(np.arange(n), members)
         looked = self._values.look(self._plan_of_values(theta, others), {}, None)
         yield from self._pay(looked)
@@ -152,7 +154,9 @@ class RunForK:
     def _plan_of_values(self, theta: Array, of: range | Indices) -> Plan:
         """Return the calls that tell components at a point."""
         one = self.task.outputs is not None
-        return self.task.plan(Probes.outputs(at=[theta]) if one else Probes.values(at=[theta], of=of), self.standing.round)
+        return self.task.plan(
+            Probes.outputs(at=[theta]) if one else Probes.values(at=[theta], of=of), self.standing.round
+        )
 
     # Values.
 

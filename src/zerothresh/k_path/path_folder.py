@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from zerothresh.basics import files
@@ -53,7 +52,9 @@ class PathFolder:
                 if any(type(count) is not int or count < 1 for count in counts) or type(segment["cv"]) is not int:
                     raise ValueError
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise RunError(f"{path} is not what a path writes: restore it from a copy, or name another folder") from None
+            raise RunError(
+                f"{path} is not what a path writes: restore it from a copy, or name another folder"
+            ) from None
         return dict(content)
 
     def write(self, segments: Sequence[Segment], table: dict[str, list[Any]] | None = None) -> None:

@@ -182,14 +182,17 @@ def in_turn(ks: Iterable[int]) -> list[int]:
     return ordered[-1:] + ordered[:-1]
 
 
+def holder_of_best(runs: Iterable[RunForK], k: int) -> RunForK | None:
+    """Return the run that knows the best point that is feasible for k: runs for smaller k are asked too."""
+    known = [run for run in runs if run.k <= k and run.standing.best_fun is not None]
+    return min(known, key=lambda run: run.standing.best_fun or 0.0, default=None)
+
+
 def best_known(runs: Iterable[RunForK], k: int) -> tuple[Array, float] | None:
-    """Return the best point that runs know to be feasible for k, and F there: those for smaller k are."""
-    best: tuple[Array, float] | None = None
-    for run in runs:
-        x, fun = run.standing.best_x, run.standing.best_fun
-        if run.k <= k and x is not None and fun is not None and (best is None or fun < best[1]):
-            best = x, fun
-    return best
+    """Return the best point that runs know to be feasible for k, and F there."""
+    holder = holder_of_best(runs, k)
+    x, fun = (None, None) if holder is None else (holder.standing.best_x, holder.standing.best_fun)
+    return None if x is None or fun is None else (x, fun)
 
 
 def known_among(runs: Sequence[RunForK]) -> Callable[[int], tuple[Array, float] | None]:
@@ -226,10 +229,14 @@ def turns(context: Context, runs: Sequence[RunForK], budget: int, family: Family
 
 
 def _round(context: Context, run: RunForK) -> Asks:
-    """Make a round of a run; its step is a step of the path."""
-    stages, before = run.stages, run.standing
+    """Make a round of a run; its step is a step of the path, if it was paid for.
+
+    Rounds without a call must leave no trace: a session that adds values of k goes on from the same values, and makes
+    such rounds where another one had ended.
+    """
+    stages, before, paid = run.stages, run.standing, run.paid
     left_out = "" if run.members is None else " without a fold"
     context.stage(f"k = {run.k}{left_out}, {stages[-1][1] if stages else name_of(run.task.method)}")
     yield from run.take_round(context)
-    if run.standing.theta is not before.theta and run.members is None:
+    if run.standing.theta is not before.theta and run.members is None and run.paid > paid:
         context.move(run.standing.theta, run.standing.fun)

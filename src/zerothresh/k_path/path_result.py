@@ -31,7 +31,7 @@ class PathResult:
     held_out, held_out_error: arrays, with ``cv``: the mean over the folds of F on the components left out, and its
         standard error; otherwise None.
     aic, bic: arrays, with ``likelihood``: the criteria, up to a constant that is the same for all k; otherwise None.
-    best_k: int, by the one-standard-error rule with ``cv``, by the lowest BIC with ``likelihood`` alone; otherwise None.
+    best_k: int, by the one-standard-error rule with ``cv``, by the lowest BIC with ``likelihood`` alone, or None.
     nfev, budget: int, the calls that the path has made, and the most that it may make.
     success, status, message: whether and why it ended, as in a `Result`.
     failure: the call that failed, or None.

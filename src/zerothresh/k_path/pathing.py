@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from zerothresh.api.arguments import dimension_of
+from zerothresh.api.fit import fit_of
 from zerothresh.api.minimizer import minimize
 from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.k_path.criteria import held_out, information, likelihood_of, one_standard_error
 from zerothresh.k_path.path_folder import PathFolder
-from zerothresh.k_path.path_program import Book, PathProgram, Segment
+from zerothresh.k_path.path_program import Book, PathProgram, Segment, count_of, holder_of_best
 from zerothresh.k_path.path_result import PathResult
 from zerothresh.methods.registry import make, name_of
 from zerothresh.rounds.estimator import Estimator
@@ -115,8 +116,6 @@ def path(
         except ValueError as error:
             raise ValueError(f"{error} (for k = {k} of the path)") from None
     largest = d if groups is None else int(np.unique(np.asarray(limits.groups)).size)
-    if wanted[-1] > largest:
-        raise ValueError(f"k = {wanted[-1]} is larger than the number of groups, {largest}: take every k from 1 to that")
     kind = likelihood_of(likelihood)
     if kind == "gaussian" and loss not in (None, "squared"):
         raise ValueError("likelihood='gaussian' goes with the squared loss, of which F is the mean")
@@ -256,7 +255,7 @@ def _result(
         names=names,
     )
     if likelihood is not None:
-        observations = next((run.task.n if run.task.outputs is None else run.task.outputs.size for run in book.runs.values()), 1)
+        observations = next((count_of(run.task) for run in book.runs.values()), 1)
         both = [information(one.fun, one.support.size, observations, likelihood) for one in results]
         found.aic, found.bic = np.array([a for a, _ in both]), np.array([b for _, b in both])
         if not np.isnan(found.bic).all():
@@ -264,7 +263,7 @@ def _result(
     if cv:
         found.held_out, found.held_out_error = held_out(book.held_out, ks, cv)
         found.best_k = one_standard_error(ks, found.held_out, found.held_out_error)
-        found.chosen_by = "the smallest whose held-out F is within one standard error of the lowest"
+        found.chosen_by = "the smallest with held-out F within one standard error of the lowest"
         if found.best_k is None:
             warnings.warn(f"the budget of {result.budget:,} calls left none for the folds: raise it", stacklevel=3)
     return found
@@ -276,6 +275,12 @@ def _result_for(result: Result, book: Book, k: int) -> Result:
     start = result.x_last * 0.0 if run is None else run.standing.theta
     x, fun = (start, np.nan) if best is None else best
     search = None if run is None else run.standing.search
+    holder = holder_of_best(book.runs.values(), k)
+    outputs = None if holder is None else holder.standing.best_outputs
+    fit = None
+    if holder is not None and holder.task.outputs is not None:
+        box, loss = holder.task.constraint.box, holder.task.outputs.loss
+        fit = fit_of(x, outputs, holder.standing.search.linearisation, loss, box)
     proven = run is not None and run.ended and bool(run.standing.search.certified)
     ended = run is not None and run.ended and not run.why
     message = result.message if run is None or not run.why else run.why
@@ -283,9 +288,9 @@ def _result_for(result: Result, book: Book, k: int) -> Result:
         x=x.copy(),
         fun=fun,
         support=np.flatnonzero(x),
-        residuals=None,
-        fit=None,
-        jacobian=None,
+        residuals=None if outputs is None else outputs.copy(),
+        fit=fit,
+        jacobian=None if fit is None else fit.jacobian.copy(),
         nfev=0 if run is None else run.paid,
         nht=0 if run is None else run.standing.nht,
         nit=0 if run is None else run.standing.nit,

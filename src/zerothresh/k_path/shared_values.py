@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Looked:
         rows = self.missing
         cuts = (np.flatnonzero(np.diff(rows) != 1) + 1).tolist()
         edges = [0, *cuts, rows.size] if rows.size else []
-        pieces = [self.plan.points(int(rows[a]), int(rows[b - 1]) + 1) for a, b in zip(edges, edges[1:], strict=False)]
+        pieces = [self.plan.points(int(rows[a]), int(rows[b - 1]) + 1) for a, b in pairwise(edges)]
         return np.concatenate(pieces) if pieces else np.empty((0, self.plan.d))
 
 

@@ -26,15 +26,17 @@ class Family:
     best: function of k that returns the best point that is known to be feasible for it, and F there; None if none is.
     learnt: what a strategy has learnt of the function itself, whatever k is, by the name of the strategy.
     learning: the k of the runs that are learning such a thing at present.
+    unit: the unit in which all of them measure values; 0: not known yet.
     """
 
     best: Callable[[int], tuple[Array, float] | None] = lambda k: None
     learnt: dict[str, Any] = field(default_factory=dict)
     learning: set[int] = field(default_factory=set)
+    unit: float = 0.0
 
     def of(self, members: Indices) -> Family:
         """Return the family of runs that see some of the components only: what was learnt of these stays known."""
-        return Family(learnt={name: one.restricted(members) for name, one in self.learnt.items()})
+        return Family(learnt={name: one.restricted(members) for name, one in self.learnt.items()}, unit=self.unit)
 
 
 @dataclass(frozen=True)

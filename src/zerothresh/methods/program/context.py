@@ -35,7 +35,7 @@ class _Run:
     def __init__(self, task: Task) -> None:
         self._key = task.key
         self.round = self.used = 0
-        self.unit = 0.0
+        self.unit = 0.0 if task.family is None else task.family.unit
         self.at_start: dict[int, float] = {}
         self.gradients_at_start: dict[int, Array] = {}
         self.remarks: list[Remark] = []
@@ -153,6 +153,8 @@ class Context:
     @unit.setter
     def unit(self, unit: float) -> None:
         self._run.unit = unit
+        if self.family is not None:
+            self.family.unit = self.family.unit or unit
 
     def H(self, v: Array) -> Array:
         """Return H_k(v), the nearest feasible point; each use is counted."""
