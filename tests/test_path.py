@@ -90,7 +90,8 @@ def test_a_path_costs_little_more_than_its_largest_k():
     alone = Counted(problem.problem)
     zt.minimize(alone, None, 10, budget=100_000, seed=0)
     assert found.nfev <= 1.5 * alone.calls
-    assert found.success and found.status.name == "CONVERGED"
+    assert found.success
+    assert found.status.name == "CONVERGED"
 
 
 def test_f_never_rises_with_k_and_the_budget_is_never_exceeded():
@@ -143,7 +144,8 @@ def test_methods_of_the_paper_have_paths_too():
     counted = Counted(problem)
     found = zt.path(counted, None, [1, 2, 3], budget=2000, method="fgzoht", options={"eta": 0.2}, seed=0)
     assert counted.calls == found.nfev <= 2000
-    assert not np.isnan(found.fun).any() and (np.diff(found.fun) <= 0).all()
+    assert not np.isnan(found.fun).any()
+    assert (np.diff(found.fun) <= 0).all()
 
 
 def test_outputs_are_shared_and_each_k_has_a_fit():
@@ -157,8 +159,10 @@ def test_outputs_are_shared_and_each_k_has_a_fit():
 
     found = zt.path(residuals, 10, [1, 2, 3], budget=200, outputs="residuals", seed=0)
     assert len(calls) == found.nfev <= 200
-    assert found[2].support.tolist() == [2, 5] and found[2].fun < 1e-12
-    assert found[2].residuals.shape == (40,) and found[2].fit is not None
+    assert found[2].support.tolist() == [2, 5]
+    assert found[2].fun < 1e-12
+    assert found[2].residuals.shape == (40,)
+    assert found[2].fit is not None
 
 
 # Folders.
@@ -185,8 +189,10 @@ def test_a_larger_budget_goes_on(tmp_path):
     args = {"seed": 0, "run": tmp_path / "p"}
     first = zt.path(problem, None, [2, 5], budget=80, **args)
     more = zt.path(problem, None, [2, 5], budget=2000, **args)
-    assert problem.calls == more.nfev <= 2000 and more.nfev > first.nfev
-    assert (more.fun <= first.fun).all() and more.fun[1] < 1e-3 * first.fun[1]
+    assert problem.calls == more.nfev <= 2000
+    assert more.nfev > first.nfev
+    assert (more.fun <= first.fun).all()
+    assert more.fun[1] < 1e-3 * first.fun[1]
     with pytest.raises(zt.RunError, match="a budget may stay or grow"):
         zt.path(problem, None, [2, 5], budget=300, **args)
 
@@ -244,9 +250,11 @@ def test_ctrl_c_keeps_the_best_points_and_the_path_goes_on(tmp_path):
 
     args = {"n": 60, "budget": 20_000, "seed": 0, "run": tmp_path / "p"}
     stopped = zt.path(loss, 8, [1, 2], **args)
-    assert stopped.status.name == "INTERRUPTED" and not stopped.success
+    assert stopped.status.name == "INTERRUPTED"
+    assert not stopped.success
     ended = zt.path(loss, 8, [1, 2], **args)
-    assert ended.success and seen[0] == ended.nfev
+    assert ended.success
+    assert seen[0] == ended.nfev
 
 
 def test_a_callback_and_max_time_stop_a_path():
@@ -256,7 +264,8 @@ def test_a_callback_and_max_time_stop_a_path():
         raise StopIteration("enough")
 
     found = zt.path(problem, None, [1, 3], budget=900, seed=0, callback=callback)
-    assert found.status.name == "CALLBACK" and found.nfev < 900
+    assert found.status.name == "CALLBACK"
+    assert found.nfev < 900
     timed = zt.path(problem, None, [1, 3], budget=900, seed=0, max_time=1e-9)
     assert timed.status.name == "TIME"
 
@@ -273,7 +282,8 @@ def test_other_folders_are_refused(tmp_path):
     with pytest.raises(zt.RunError, match=r"no run\.json"):
         zt.minimize(lambda x: (x**2).sum(), 3, 1, budget=50, run=tmp_path / "path")
     content = json.loads((tmp_path / "path" / "path.json").read_text())
-    assert content["table"]["k"] == [1] and content["table"]["fun"] == found.fun.tolist()
+    assert content["table"]["k"] == [1]
+    assert content["table"]["fun"] == found.fun.tolist()
     (tmp_path / "path" / "path.json").write_text("{}")
     with pytest.raises(zt.RunError, match="not what a path writes"):
         zt.path(lambda x: (x**2).sum(), 3, [1], budget=50, run=tmp_path / "path")
@@ -329,20 +339,23 @@ def test_criteria_are_those_of_the_formulas():
     problem = regression()
     found = zt.path(problem, None, [1, 2, 3, 5], budget=60_000, seed=0, likelihood="gaussian")
     D, s = 60 * np.log(found.fun), np.array([1, 2, 3, 5])
-    assert np.allclose(found.aic, D + 2 * s) and np.allclose(found.bic, D + s * np.log(60))
+    assert np.allclose(found.aic, D + 2 * s)
+    assert np.allclose(found.bic, D + s * np.log(60))
     assert found.best_k == found.ks[int(np.argmin(found.bic))] == 3
     assert information(0.5, 3, 100, "logistic") == (100 + 6, pytest.approx(100 + 3 * np.log(100)))
     assert information(0.0, 3, 100, "gaussian")[1] == -np.inf
 
 
 def test_without_anything_to_choose_by_no_k_is_best(solved):
-    assert solved[1].best_k is None and solved[1].best is None
+    assert solved[1].best_k is None
+    assert solved[1].best is None
 
 
 def test_a_budget_without_calls_for_the_folds_is_said():
     with pytest.warns(UserWarning, match="left none for the folds"):
         found = zt.path(regression(), None, [1, 2], budget=200, seed=0, cv=3)
-    assert found.best_k is None and np.isnan(found.held_out).all()
+    assert found.best_k is None
+    assert np.isnan(found.held_out).all()
 
 
 # Tables and pictures.
@@ -353,16 +366,21 @@ def test_table_frame_and_picture(solved):
     problem, _ = solved
     names = list("abcdefgh")
     start = pandas.Series(np.zeros(8), index=names)
-    loss = lambda x, i: float((problem.problem.X[i] @ x - problem.problem.y[i]) ** 2)  # noqa: E731
+    loss = lambda x, i: float((problem.problem.X[i] @ x - problem.problem.y[i]) ** 2)
     found = zt.path(loss, start, [1, 2, 3], n=60, budget=60_000, seed=0, cv=3, likelihood="gaussian")
     assert found[3].support.tolist() == [0, 2, 5]
     frame = found.frame()
-    assert frame.index.tolist() == [1, 2, 3] and frame.loc[3, "support"] == ["a", "c", "f"]
+    assert frame.index.tolist() == [1, 2, 3]
+    assert frame.loc[3, "support"] == ["a", "c", "f"]
     text = repr(found)
-    assert "a c f" in text and f"* k = {found.best_k}" in text and max(map(len, text.splitlines())) <= 80
-    assert "<table>" in found._repr_html_() and "a c f" in found._repr_html_()
+    assert "a c f" in text
+    assert f"* k = {found.best_k}" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "<table>" in found._repr_html_()
+    assert "a c f" in found._repr_html_()
     figure = found.plot(title="a path")
-    assert figure.axes[0].get_title() == "a path" and len(figure.axes[0].lines) >= 2
+    assert figure.axes[0].get_title() == "a path"
+    assert len(figure.axes[0].lines) >= 2
     with pytest.raises(KeyError, match="no k = 7"):
         found[7]
 
@@ -406,10 +424,12 @@ def test_bounds_include_exclude_and_groups_hold_for_every_k():
         return float(((x - goal) ** 2).sum())
 
     found = zt.path(fun, 6, [2, 3], budget=600, seed=0, bounds=(-1, 2.5), include=[4], exclude=[3])
-    assert (np.array(points) <= 2.5).all() and (np.array(points) >= -1).all()
+    assert (np.array(points) <= 2.5).all()
+    assert (np.array(points) >= -1).all()
     assert all(4 in r.support and 3 not in r.support for r in found)
     grouped = zt.path(fun, 6, [1, 2], budget=600, seed=0, groups=[0, 0, 1, 1, 2, 2])
-    assert set(grouped[1].support) <= {2, 3} and set(grouped[2].support) <= {0, 1, 2, 3}
+    assert set(grouped[1].support) <= {2, 3}
+    assert set(grouped[2].support) <= {0, 1, 2, 3}
 
 
 def test_a_start_with_too_many_non_zeros_is_cut_for_small_k():
@@ -426,6 +446,8 @@ def test_a_failing_function_ends_the_path_with_what_was_found():
         return float(((x - 2) ** 2).sum())
 
     found = zt.path(fun, 4, [1, 2], budget=300, seed=0)
-    assert found.status.name == "FAILED" and not found.success and found.failure is not None
+    assert found.status.name == "FAILED"
+    assert not found.success
+    assert found.failure is not None
     worst = zt.path(fun, 4, [1, 2], budget=300, seed=0, on_error="worst")
     assert worst.success

@@ -63,6 +63,11 @@ class RunForK:
         return list(self.standing.search.stages)
 
     @property
+    def learns(self) -> bool:
+        """Whether it is learning what the runs for other k will use."""
+        return self.task.family is not None and self.k in self.task.family.learning
+
+    @property
     def value_cost(self) -> int:
         """The number of calls that tell F at a point."""
         return self.task.n if self.task.outputs is None else 1
@@ -137,7 +142,7 @@ class RunForK:
             self.standing = with_value(self.task, self.standing, theta, float(outputs.values(values)[0]), values[0])
 
     def take_held_out(self, n: int) -> Generator[Probes, Answers, float | None]:
-        """Ask for the components that the run does not see, of n, at its best point; return their mean, if it has one."""
+        """Ask for the components, of n, that the run does not see at its best point; return their mean."""
         theta, outputs, members = self.standing.best_x, self.task.outputs, self.members
         if theta is None or members is None:
             return None

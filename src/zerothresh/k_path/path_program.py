@@ -20,6 +20,9 @@ from zerothresh.rounds.method import sees_whole
 from zerothresh.rounds.task import Family, Task
 from zerothresh.sampling.philox import Stream
 
+EVEN = 1 / 2  # of the calls: what all runs get in equal parts, before the others go to those that make progress
+SLICES = 4  # turns per run among which the calls that are left are divided: a rate is measured anew after each
+SLOW = 1 / 100  # of the largest fall of a run per call of the path: a lower rate is no progress
 LEAD = 2 / 3  # of the calls that are left: what a run may take that learns what all others will use
 MAIN = 1 / 2  # of the calls that are left: what the runs on all components get before those of the folds
 FOLDS_ROUND = 2**32 - 1  # the round whose random numbers cut the components into folds: no run gets there
@@ -60,9 +63,8 @@ class PathProgram(Program):
     """Runs of one method for several k, which take turns and share values.
 
     The run for the largest k comes first, because the others can use most of what it learns; then the others in
-    increasing order, each of which knows the best points of those before it. In a pass, every run that has not ended
-    gets the same part of the calls that are left, and what it does not need goes to the others; passes are made as long
-    as there are calls. Everything about calls, workers, folders and failures is the engine's, which sees one program.
+    increasing order, each of which knows the best points of those before it. `turns` says who gets how many calls.
+    Everything about calls, workers, folders and failures is the engine's, which sees one program.
 
     Arguments
     ---------
@@ -201,31 +203,77 @@ def known_among(runs: Sequence[RunForK]) -> Callable[[int], tuple[Array, float] 
 
 
 def turns(context: Context, runs: Sequence[RunForK], budget: int, family: Family) -> Asks:
-    """Give runs calls in turn until the path has made so many calls, or until all runs have ended."""
+    """Give runs calls in turn until the path has made so many calls, or until all runs have ended.
+
+    At first all get the same, and what one does not need goes to those after it. The rest goes in turn to the run that
+    lowered F most per call in the second half of its calls, unless all are slow beside the whole path, and to the one
+    that has paid least.
+    """
 
     def left() -> int:
         return budget - context.used - sum(run.value_cost for run in runs if run.owes_value)
 
     going = [run for run in runs if not run.ended]
-    while going:
-        used = context.used
-        for place, run in enumerate(going):
-            limit = context.used + left() // (len(going) - place)
-            while not run.ended and context.used + run.price() <= limit and not run.ended:
-                yield from _round(context, run)
-            limit = context.used + int(LEAD * left())
-            while run.k in family.learning and not run.ended and context.used + run.price() <= limit:
-                yield from _round(context, run)
-        going = [run for run in going if not run.ended]
-        if context.used == used and going:  # no round fits into a share: the cheapest one goes first
-            cheapest = min(going, key=lambda run: run.price())
-            if cheapest.price() > left():
-                break
-            yield from _round(context, cheapest)
-            going = [run for run in going if not run.ended]
+    falls, by_rate = {run.k: Falls(run, family) for run in going}, False
+    dealt = context.used + int(EVEN * left())
+    for place, run in enumerate(going):
+        yield from _turn(context, run, (dealt - context.used) // (len(going) - place), left, falls[run.k])
+    while going := [run for run in going if not run.ended and run.price() <= left()]:
+        slow = SLOW * max(one.total for one in falls.values()) / max(1, context.used)
+        fast = [run for run in going if falls[run.k].rate > slow]
+        by_rate = not by_rate and len(fast) > 0
+        run = max(fast, key=lambda run: falls[run.k].rate) if by_rate else min(going, key=lambda run: run.paid)
+        share = max(run.price(), left() // (SLICES * len(going)))
+        yield from _turn(context, run, share, left, falls[run.k])
     for run in runs:
         if run.owes_value and context.used + run.value_cost <= budget:
             yield from run.take_value()
+
+
+class Falls:
+    """How F has fallen at the best point for one k, by the calls that its run has paid for.
+
+    What runs for smaller k find is not counted: only what happens while the run has its turn.
+    """
+
+    def __init__(self, run: RunForK, family: Family) -> None:
+        self.run, self._family = run, family
+        self._steps = [(run.paid, 0.0)]  # calls, and the fall that they had led to
+
+    def fun(self) -> float | None:
+        """Return F at the best point that is known."""
+        best = self._family.best(self.run.k)
+        return None if best is None else best[1]
+
+    def note(self, before: float | None) -> None:
+        """Take note of a round; ``before`` is F at the best point before it."""
+        after = self.fun()
+        if after is not None and before is not None and after < before:
+            self._steps.append((self.run.paid, self._steps[-1][1] + before - after))
+
+    @property
+    def total(self) -> float:
+        """The whole fall."""
+        return self._steps[-1][1]
+
+    @property
+    def rate(self) -> float:
+        """The fall per call in the second half of the calls."""
+        half = self.run.paid // 2
+        earlier = max(fall for calls, fall in self._steps if calls <= max(half, self._steps[0][0]))
+        return (self._steps[-1][1] - earlier) / max(1, self.run.paid - half)
+
+
+def _turn(context: Context, run: RunForK, share: int, left: Callable[[], int], falls: Falls) -> Asks:
+    """Let a run go on as long as its rounds fit into its share; while it learns what all will use, it may take more."""
+    used, most = context.used, int(LEAD * left())
+    while not run.ended:
+        price = context.used - used + run.price()
+        if run.ended or price > (max(share, most) if run.learns else share):
+            break
+        before = falls.fun()
+        yield from _round(context, run)
+        falls.note(before)
 
 
 def _round(context: Context, run: RunForK) -> Asks:

@@ -146,7 +146,8 @@ class PathResult:
         for place, (k, result) in enumerate(zip(self.ks, self.results, strict=True)):
             row = [("*" if k == self.best_k else "") + str(k), _number(self.fun[place])]
             if self.held_out is not None and self.held_out_error is not None:
-                row.append(f"{_number(self.held_out[place])} +- {self.held_out_error[place]:.2g}")
+                known = not np.isnan(self.held_out[place])
+                row.append(_number(self.held_out[place]) + (f" +- {self.held_out_error[place]:.2g}" if known else ""))
             if self.aic is not None and self.bic is not None:
                 row += [f"{self.aic[place]:,.1f}", f"{self.bic[place]:,.1f}"]
             labels = [str(label) for label in self._labels(result)]

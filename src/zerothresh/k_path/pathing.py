@@ -265,6 +265,7 @@ def _result(
         found.best_k = one_standard_error(ks, found.held_out, found.held_out_error)
         found.chosen_by = "the smallest with held-out F within one standard error of the lowest"
         if found.best_k is None:
+            found.chosen_by = ""
             warnings.warn(f"the budget of {result.budget:,} calls left none for the folds: raise it", stacklevel=3)
     return found
 
