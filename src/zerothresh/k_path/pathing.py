@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.api.arguments import dimension_of
+from zerothresh.api.coordinate_names import names_of
 from zerothresh.api.fit import fit_of
 from zerothresh.api.minimizer import minimize
 from zerothresh.api.result import Progress, Result
@@ -101,12 +102,10 @@ def path(
     ([4.0, 0.0, 0.0], [2, 5])
     """
     wanted = values_of_k(ks)
-    names = names_of(names, x0)
     d = dimension_of(x0)
     if d is None:
         d = check.count("the problem's d", getattr(fun, "d", None))
-    if names is not None and len(names) != d:
-        raise ValueError(f"names must be {d} names, one per coordinate, not {len(names)}")
+    labels = names_of(names, x0, d)
     budget = check.count("budget", budget, what=" (calls of the objective)")
     for k in wanted:
         if groups is None and k > d:
@@ -139,7 +138,7 @@ def path(
         folder.write(book.segments)
     result = minimize(
         fun,
-        np.asarray(x0, float) if hasattr(x0, "index") and hasattr(x0, "to_numpy") else x0,
+        x0,
         largest,
         budget=budget,
         n=n,
@@ -169,7 +168,7 @@ def path(
         callback=callback,
         progress=progress,
     )
-    found = _result(result, book, wanted, number, kind, names)
+    found = _result(result, book, wanted, number, kind, labels)
     if folder is not None:
         folder.write(book.segments, found.columns())
     return found
@@ -186,13 +185,6 @@ def values_of_k(ks: Any) -> list[int]:
     if not given:
         raise ValueError("ks is empty: give at least one k, such as [1, 2, 5]")
     return sorted({check.count("each k", k, what=" (non-zero coordinates)") for k in given})
-
-
-def names_of(names: Any, x0: Any) -> tuple[str, ...] | None:
-    """Return the names of the coordinates: those given, or those of a pandas Series."""
-    if names is None and type(x0).__module__.startswith("pandas"):
-        names = getattr(x0, "index", None)
-    return None if names is None else tuple(str(name) for name in names)
 
 
 def _made(method: Any, options: dict[str, Any] | None, patience: int | None) -> Any:
@@ -233,7 +225,7 @@ def _result(
     result: Result, book: Book, ks: list[int], cv: int, likelihood: str | None, names: tuple[str, ...] | None
 ) -> PathResult:
     """Return what has been found."""
-    results = [_result_for(result, book, k) for k in ks]
+    results = [_result_for(result, book, k, names) for k in ks]
     fun = np.array([one.fun for one in results])
     everything = all(book.runs[k].ended for k in ks if k in book.runs) and len(book.runs) > 0
     status, message = result.status, result.message
@@ -270,7 +262,7 @@ def _result(
     return found
 
 
-def _result_for(result: Result, book: Book, k: int) -> Result:
+def _result_for(result: Result, book: Book, k: int, names: tuple[str, ...] | None) -> Result:
     """Return the result for one k: the best point that is known to be feasible for it."""
     run, best = book.runs.get(k), book.best(k)
     start = result.x_last * 0.0 if run is None else run.standing.theta
@@ -300,7 +292,7 @@ def _result_for(result: Result, book: Book, k: int) -> Result:
         status=Status.CONVERGED if ended else Status.BUDGET if result.status is Status.CONVERGED else result.status,
         message="the method has nothing more to ask" if ended else message,
         remarks=[] if search is None else list(search.remarks),
-        stages=[] if search is None else list(search.stages),
+        stages=[] if search is None or run is None or run.paid < run.asked else list(search.stages),
         trace=result.trace if run is None else run.trace,
         failure=result.failure,
         seed=result.seed,
@@ -310,4 +302,5 @@ def _result_for(result: Result, book: Book, k: int) -> Result:
         estimator=result.estimator,
         k=k,
         certified=proven,
+        names=names,
     )
