@@ -335,6 +335,29 @@ def test_the_result_is_a_scipy_result_that_prints():
     assert isinstance(result, OptimizeResult)
     assert "message: the budget is spent" in repr(result)
     assert "SZOHT(eta=0.05" in repr(result)
+    assert str(result) == repr(result)
+    assert repr(zt.Result(x=1)) == " x: 1"
+
+
+def test_a_result_prints_its_point_with_names_in_80_columns():
+    pandas = pytest.importorskip("pandas")
+    goal = np.array([0.0, 5.0, 0.0, -2.0])
+
+    def fun(x):
+        return float(((x - goal) ** 2).sum())
+
+    start = pandas.Series(np.zeros(4), index=["a", "valve", "c", "<d>"])
+    for result in (
+        zt.minimize(fun, start, 2, budget=200, seed=0),
+        zt.minimize(fun, 4, 2, budget=200, seed=0, names=["a", "valve", "c", "<d>"]),
+    ):
+        assert "valve   5\n" in repr(result)
+        assert "calls: " in repr(result)
+        assert max(map(len, repr(result).splitlines())) <= 80
+        assert "valve = 5" in result._repr_html_()
+        assert "&lt;d&gt; = -2" in result._repr_html_()
+    with pytest.raises(ValueError, match="names must be 4 names"):
+        zt.minimize(fun, 4, 2, budget=200, names=["a"])
 
 
 def test_the_last_remark_is_part_of_the_message_only_if_the_run_ended_well():

@@ -14,6 +14,7 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.comparison import compare
 from zerothresh.constraint.threshold import hard_threshold
 from zerothresh.evaluate.worker_processes import Processes
+from zerothresh.k_path import PathResult, path
 from zerothresh.methods.paper import FGZOHT, LSVRGSZHT, PMSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.registry import register
@@ -38,6 +39,7 @@ __all__ = [
     "Estimator",
     "Method",
     "Optimizer",
+    "PathResult",
     "Probes",
     "Problem",
     "Processes",
@@ -58,6 +60,7 @@ __all__ = [
     "methods",
     "minimize",
     "minimize_async",
+    "path",
     "plot",
     "problems",
     "register",

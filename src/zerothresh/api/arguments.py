@@ -18,7 +18,7 @@ from zerothresh.methods.registry import YOUR_OWN, family_of, make, name_of
 from zerothresh.objective.forms import components_of
 from zerothresh.rounds.advance import TRIAL_ROUNDS, advance, start
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.method import chooses_steps, reserved_calls, sees_whole
+from zerothresh.rounds.method import bounds_k_itself, chooses_steps, reserved_calls, sees_whole
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.task import Task
 from zerothresh.rounds.vector_outputs import VectorOutputs
@@ -120,7 +120,7 @@ def make_task(
     elif outputs is None or not outputs.whole:
         _check_batch(made, n)
     constraint = Constraint(d, k, bounds=bounds, include=include, exclude=exclude, groups=groups)
-    if constraint.plain and k == d:
+    if constraint.plain and k == d and not bounds_k_itself(made):
         warnings.warn(f"k = d = {d}: all coordinates may be non-zero, so nothing is thresholded", stacklevel=4)
     theta0 = _feasible(x0, d, k, constraint)
     if given or not chooses_steps(made):
@@ -167,7 +167,7 @@ def make_task(
 
 def _reserve(method: Any, n: int, budget: int, monitored: bool, outputs: VectorOutputs | None) -> int:
     """Return how many calls are kept for F at the result; a monitor tells F, and one call with outputs does."""
-    if monitored:
+    if monitored or bounds_k_itself(method):
         return 0
     return reserved_calls(method, n, budget) if outputs is None else 1
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from zerothresh.api.arguments import dimension_of
+from zerothresh.api.coordinate_names import names_of
 from zerothresh.api.display import Display
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Progress, Result
@@ -60,6 +61,7 @@ def minimize(
     monitor: Callable[[Array], float] | None = None,
     callback: Callable[[Progress], Any] | None = None,
     progress: bool | None = None,
+    names: Sequence[str] | None = None,
 ) -> Result:
     r"""Minimise F = 1/n sum f_i with at most k non-zero coordinates, from values of the f_i alone.
 
@@ -127,6 +129,8 @@ def minimize(
     callback: function, default None: ``callback(progress)`` is called after each step; raise StopIteration to stop.
     progress: bool, default None: None shows a progress line if standard error is a terminal, and otherwise writes log
         lines to the logger "zerothresh". True prints these lines if `logging` is not set up. False shows nothing.
+    names: d strings, default None: the names of the coordinates, for what a result prints. The index of a pandas Series
+        that is given as x0 is used without them.
 
     Returns
     -------
@@ -147,6 +151,7 @@ def minimize(
     """
     objective, start = objective_of(fun, x0, n, vectorized, outputs, loss, on_nan)
     check.function("callback", callback, "callback(progress)")
+    labels = names_of(names, x0, objective.d)
     faults = Faults(retries, backoff, max_time, on_nan, on_error, jitter)
     width = stored_width(run) if parallel is None else parallel
     evaluator = evaluator_for(objective, workers, chunk, timeout, per_second, width)
@@ -195,7 +200,9 @@ def minimize(
                 evaluator.close()
         if interrupts.requested():  # it may have come after the last call, and must not be passed over
             interrupt(recorded, evaluator)
-        return optimizer.result()
+        result = optimizer.result()
+        result.names = labels
+        return result
 
 
 def iterate(

@@ -47,6 +47,7 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
     seed         the seed, even if none was given
     method       the method, with its hyper-parameters
     estimator    the estimator
+    names        the names of the coordinates, or None
     ============ =================================================================================
     """
 
@@ -76,6 +77,20 @@ class Result(OptimizeResult):  # type: ignore[misc]  # scipy has no types
         if kind == "fit":
             return plot.fit(self, **options)
         return plot.compare([self], **{"best": True, **options})
+
+    def __repr__(self) -> str:
+        if not {"x", "fun", "support", "nfev", "nit", "status", "message", "success"} <= self.keys():
+            return str(super().__repr__())  # a part of a result, as somebody may make it
+        from zerothresh.api.result_text import as_text
+
+        return as_text(self)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        from zerothresh.api.result_text import as_html
+
+        return as_html(self)
 
 
 class Progress:

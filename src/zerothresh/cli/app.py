@@ -12,6 +12,8 @@ from zerothresh.cli.attack_command import EXAMPLE as ATTACK_EXAMPLE
 from zerothresh.cli.attack_command import attack
 from zerothresh.cli.export_command import export
 from zerothresh.cli.methods_command import list_methods
+from zerothresh.cli.path_command import EXAMPLE as PATH_EXAMPLE
+from zerothresh.cli.path_command import path
 from zerothresh.cli.reproduce_command import EXAMPLE as REPRODUCE_EXAMPLE
 from zerothresh.cli.reproduce_command import reproduce
 from zerothresh.cli.show_command import show
@@ -30,6 +32,7 @@ app = typer.Typer(
 )
 app.command("methods")(list_methods)
 app.command("solve", epilog=SOLVE_EXAMPLE, no_args_is_help=True)(solve)
+app.command("path", epilog=PATH_EXAMPLE, no_args_is_help=True)(path)
 app.command("advise", epilog=ADVISE_EXAMPLES, no_args_is_help=True)(advise)
 app.command("show", epilog="Example: zerothresh show runs/a", no_args_is_help=True)(show)
 app.command(

@@ -208,3 +208,73 @@ def loss(text: str | None) -> Any:
         raise BadInput(f"--loss must be a name, or a name and a number as in huber:0.5, not {text!r}") from None
     made: Any = of_number[name](parameter)
     return made
+
+
+MOST_LISTED = 10**6  # numbers of a list such as 0:99
+
+
+def whole_numbers(option: str, text: str) -> list[int]:
+    """Return the whole numbers of a list such as 0,3,10:12, where 10:12 stands for 10, 11 and 12."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, colon, last = part.strip().partition(":")
+        try:
+            low = int(first)
+            high = int(last) if colon else low
+        except ValueError:
+            raise BadInput(f"{option} takes whole numbers such as 0,3,10:12, not {text!r}") from None
+        if high < low:
+            raise BadInput(f"{option} {text!r} has the range {part.strip()}, which ends before it begins")
+        if high - low + len(found) >= MOST_LISTED:
+            raise BadInput(f"{option} {text!r} lists more than {MOST_LISTED:,} numbers")
+        found += range(low, high + 1)
+    return found
+
+
+def coordinates(option: str, text: str | None) -> list[int] | None:
+    """Return the coordinates of --include or --exclude."""
+    return None if text is None else whole_numbers(option, text)
+
+
+def bounds(pair: tuple[float, float] | None, file: Path | None) -> Any:
+    """Return the bounds as `zt.minimize` takes them."""
+    if file is None:
+        return pair
+    if pair is not None:
+        raise BadInput("--bounds holds for all coordinates, and --bounds-file for each: give one of the two")
+    table = _table_of(file, "--bounds-file")
+    if table.ndim != 2 or table.shape[1] != 2:
+        raise BadInput(f"--bounds-file {file} has the shape {table.shape}: it must have two columns, low and high")
+    return table[:, 0], table[:, 1]
+
+
+def groups(file: Path | None) -> Any:
+    """Return the labels of --groups."""
+    if file is None:
+        return None
+    if file.suffix == ".npy":
+        return read_array(file, "--groups")
+    text = _content(file, f"--groups {file}", "name a .npy file, or text with a label on each line")
+    labels = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
+    number = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    return [number[label] for label in labels]
+
+
+def _table_of(file: Path, option: str) -> Any:
+    """Return the numbers of a .npy file, or of text with numbers between commas or blanks."""
+    import numpy as np
+
+    if file.suffix == ".npy":
+        return np.asarray(read_array(file, option), float)
+    text = _content(file, f"{option} {file}", "name a .npy file, or text with numbers").decode(errors="replace")
+    try:
+        rows = [[float(cell) for cell in line.replace(",", " ").split()] for line in text.splitlines() if line.strip()]
+        return np.array(rows, float)
+    except ValueError:
+        raise BadInput(f"{option} {file} must hold numbers, with commas or blanks between them") from None
+
+
+def need_matplotlib(option: str) -> None:
+    """Refuse an option before anything is paid for, if what it needs is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise BadInput(f"{option} needs matplotlib: pip install 'zerothresh[plot]'")

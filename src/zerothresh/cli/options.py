@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 _PROBLEM, _METHOD, _ESTIMATE = "The problem", "The method", "The gradient estimate"
-_FAULTS, _RUN = "Failed calls and time limits", "The run and its output"
+_FAULTS, RUN = "Failed calls and time limits", "The run and its output"
 
 Objective = Annotated[
     str,
@@ -49,6 +49,36 @@ Start = Annotated[
 Bounds = Annotated[
     tuple[float, float] | None,
     typer.Option(metavar="LOW HIGH", help="Every coordinate stays between these two values.", rich_help_panel=_PROBLEM),
+]
+BoundsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A file with the bounds of each coordinate, low and high: an array (d, 2) as .npy, or text with a line "
+        "for each coordinate.",
+        rich_help_panel=_PROBLEM,
+    ),
+]
+Include = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIST",
+        help="Coordinates that always have a place in the support, such as 0,3,10:12; they count towards k.",
+        rich_help_panel=_PROBLEM,
+    ),
+]
+Exclude = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="Coordinates that stay 0, such as 0,3,10:12.", rich_help_panel=_PROBLEM),
+]
+Groups = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A file with a label per coordinate: an array (d,) as .npy, or text with a label on each line. "
+        "Coordinates with one label form a group, and k counts groups.",
+        rich_help_panel=_PROBLEM,
+    ),
 ]
 Vectorized = Annotated[
     bool,
@@ -193,24 +223,24 @@ MaxTime = Annotated[
 Patience = Annotated[
     int | None,
     typer.Option(
-        help="Calls without a gain after which auto stops although the budget is not spent.", rich_help_panel=_RUN
+        help="Calls without a gain after which auto stops although the budget is not spent.", rich_help_panel=RUN
     ),
 ]
 
 Seed = Annotated[
     int | None,
     typer.Option(
-        help="The seed: the same seed gives the same run. Without it, a seed is drawn and shown.", rich_help_panel=_RUN
+        help="The seed: the same seed gives the same run. Without it, a seed is drawn and shown.", rich_help_panel=RUN
     ),
 ]
-Workers = Annotated[int, typer.Option(help="The number of threads that call the function.", rich_help_panel=_RUN)]
+Workers = Annotated[int, typer.Option(help="The number of threads that call the function.", rich_help_panel=RUN)]
 ProcessCount = Annotated[
     int | None,
     typer.Option(
         "--processes",
         help="Call the function in this number of worker processes instead of threads. One that dies is replaced, and "
         "its call repeated.",
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
     ),
 ]
 Parallel = Annotated[
@@ -218,7 +248,7 @@ Parallel = Annotated[
     typer.Option(
         help="How many calls take no longer together than one; the number of workers if it is not given. Rounds get "
         "as wide, and the result depends on this number and the seed alone.",
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
     ),
 ]
 Run = Annotated[
@@ -227,7 +257,7 @@ Run = Annotated[
         metavar="FOLDER",
         help="Keep every value in this folder as it arrives. The same command continues the run, whatever stopped it; "
         "see `zerothresh show` and `zerothresh export`.",
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
     ),
 ]
 Fsync = Annotated[
@@ -235,18 +265,18 @@ Fsync = Annotated[
     typer.Option(
         help="When a value in --run must be safe from a power failure: value (before the next call), batch (about a "
         "tenth of a second later) or never (whenever the system writes it).",
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
     ),
 ]
 Out = Annotated[
-    Path | None, typer.Option(metavar="FILE.json", help="Write the result to this file.", rich_help_panel=_RUN)
+    Path | None, typer.Option(metavar="FILE.json", help="Write the result to this file.", rich_help_panel=RUN)
 ]
 Trace = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE.csv",
         help="Write one row per step to this file: calls, #NHT, F if it is known, support.",
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
     ),
 ]
 Force = Annotated[
@@ -254,11 +284,11 @@ Force = Annotated[
     typer.Option(
         "--force",
         help="Overwrite existing files. A file that the same --run wrote, unchanged since, is overwritten without it.",
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
     ),
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Show what the method found and chose, and when.", rich_help_panel=_RUN),
+    typer.Option("--verbose", "-v", help="Show what the method found and chose, and when.", rich_help_panel=RUN),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no live display and no summary.", rich_help_panel=_RUN)]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no live display and no summary.", rich_help_panel=RUN)]

@@ -30,8 +30,8 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         "objective": objective,
         "d": int(result.x.size),
         "k": k,
-        "x": _sparse(result.x),
-        "fun": _number(result.fun),
+        "x": sparse(result.x),
+        "fun": finite(result.fun),
         "nfev": result.nfev,
         "nht": result.nht,
         "nit": result.nit,
@@ -49,9 +49,9 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         "failure": _failure(result),
     }
     if result.residuals is not None:
-        content["residuals"] = [_number(value) for value in result.residuals.tolist()]
+        content["residuals"] = [finite(value) for value in result.residuals.tolist()]
     if result.fit is not None:
-        content["standard_errors"] = [_number(value) for value in result.fit.standard_errors.tolist()]
+        content["standard_errors"] = [finite(value) for value in result.fit.standard_errors.tolist()]
     # One line per key, so that people can read it and a support of thousands does not fill a page.
     lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -134,13 +134,13 @@ def reason(result: Result) -> str:
     return as_options(message)
 
 
-def _sparse(x: Any) -> dict[str, list[Any]]:
+def sparse(x: Any) -> dict[str, list[Any]]:
     """Return a vector by the indices and values of its non-zeros."""
     indices = np.flatnonzero(x)
-    return {"indices": indices.tolist(), "values": [_number(value) for value in x[indices].tolist()]}
+    return {"indices": indices.tolist(), "values": [finite(value) for value in x[indices].tolist()]}
 
 
-def _number(value: float) -> float | None:
+def finite(value: float) -> float | None:
     """Return a number as JSON knows it: None for NaN and infinities."""
     return float(value) if math.isfinite(value) else None
 
@@ -165,7 +165,7 @@ def _failure(result: Result) -> dict[str, Any] | None:
         "type": type(failure.error).__name__,
         "message": _text(failure.error),
         "component": failure.component,
-        "point": _sparse(failure.point),
+        "point": sparse(failure.point),
         "traceback": own_traceback(failure.error),
     }
 

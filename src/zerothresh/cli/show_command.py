@@ -12,6 +12,7 @@ import typer
 from zerothresh.cli.messages import print_rows, refusing, say, speaking
 
 if TYPE_CHECKING:
+    from zerothresh.k_path.path_folder import PathFolder
     from zerothresh.runs.inspection import Inspection
 
 _MOST_SHOWN = 12  # coordinates of the support that are listed
@@ -28,14 +29,32 @@ def show(
     The run is neither locked nor changed, and may be running.
     """
     with speaking():
+        from zerothresh.k_path.path_folder import PathFolder
         from zerothresh.runs.inspection import inspect
 
         with refusing():
+            table: dict[str, Any] | None = None
+            if (kept := PathFolder(run)).exists:
+                table, run = kept.read(), kept.calls
+                if not as_json:
+                    _show_path(kept, table)
             found = inspect(run)
         if as_json:
-            say(json.dumps(asdict(found), indent=2))
+            say(json.dumps(asdict(found) if table is None else {**asdict(found), "path": table}, indent=2))
         else:
             print_rows(found.folder, describe(found))
+
+
+def _show_path(kept: PathFolder, content: dict[str, Any]) -> None:
+    """Print what a path was asked for, and F for each k as the last session that ended knew it."""
+    ks = sorted({k for segment in kept.segments() for k in segment.ks})
+    say(f"a path over k = {', '.join(map(str, ks))}; below, the calls that all of them share")
+    table = content.get("table")
+    if not isinstance(table, dict):
+        say("no session has ended yet, so F is not known here")
+        return
+    for k, fun in zip(table.get("k", []), table.get("fun", []), strict=False):
+        say(f"  k = {k}: F = {fun:.8g}" if isinstance(fun, float) and fun == fun else f"  k = {k}: F is not known")
 
 
 def describe(found: Inspection) -> dict[str, str]:

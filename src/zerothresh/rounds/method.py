@@ -75,6 +75,11 @@ def must_improve(method: Any) -> bool:
     return bool(getattr(method, "must_improve", False))
 
 
+def bounds_k_itself(method: Any) -> bool:
+    """Return whether a method runs others for several k, each of which keeps its own; it says ``bounds_k_itself``."""
+    return bool(getattr(method, "bounds_k_itself", False))
+
+
 def reserved_calls(method: Any, n: int, budget: int) -> int:
     """Return how many calls of a budget are kept for F at the result: n, unless the method's ``reserve`` says less.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from zerothresh.basics.arrays import Array
+from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import is_sparse
@@ -14,6 +15,28 @@ from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.shared_plan import SharedPlan
 from zerothresh.rounds.vector_outputs import VectorOutputs
 from zerothresh.rounds.workspace import Workspace
+
+
+@dataclass
+class Family:
+    """What runs of the same function for other k know, so that no one learns or pays for it twice.
+
+    Attributes
+    ----------
+    best: function of k that returns the best point that is known to be feasible for it, and F there; None if none is.
+    learnt: what a strategy has learnt of the function itself, whatever k is, by the name of the strategy.
+    learning: the k of the runs that are learning such a thing at present.
+    unit: the unit in which all of them measure values; 0: not known yet.
+    """
+
+    best: Callable[[int], tuple[Array, float] | None] = lambda k: None
+    learnt: dict[str, Any] = field(default_factory=dict)
+    learning: set[int] = field(default_factory=set)
+    unit: float = 0.0
+
+    def of(self, members: Indices) -> Family:
+        """Return the family of runs that see some of the components only: what was learnt of these stays known."""
+        return Family(learnt={name: one.restricted(members) for name, one in self.learnt.items()}, unit=self.unit)
 
 
 @dataclass(frozen=True)
@@ -34,6 +57,7 @@ class Task:
     outputs: VectorOutputs | None = None  # if one call returns many outputs; then a call is a point
     width: int = 1  # the calls that take no longer together than one, as the user declared
     workspace: Workspace = field(default_factory=Workspace, repr=False, compare=False)
+    family: Family | None = field(default=None, repr=False, compare=False)  # if there are runs for other k
 
     @property
     def d(self) -> int:

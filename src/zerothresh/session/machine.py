@@ -17,7 +17,7 @@ from zerothresh.basics.text import shorten
 from zerothresh.constraint.threshold import Diverged
 from zerothresh.evaluate.base import Failure
 from zerothresh.rounds.advance import Standing, advance, start, with_value
-from zerothresh.rounds.method import chooses_steps, must_improve
+from zerothresh.rounds.method import bounds_k_itself, chooses_steps, must_improve
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.search import Remark
@@ -495,6 +495,8 @@ class Session:
 
     def _affords_value(self) -> bool:
         """Whether F at the result can be paid for: calls were reserved for it, or happen to be left."""
+        if bounds_k_itself(self.task.method):
+            return False  # it has several results, and asks for F there itself
         if self.task.reserve or self.monitor is not None:
             return self.task.reserve > 0
         ledger, everything = self.ledger, np.arange(self.task.n)

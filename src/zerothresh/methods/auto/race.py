@@ -150,6 +150,7 @@ def race(
         start = yield from context.starts(context.everything)  # so that the falls of all entrants can be compared
         if context.theta is context.theta0:
             context.move(context.theta, float(start.mean()))  # the lowest of many random values is not the result
+        _begin_at_best(context, diagnosis)
     holder, gained_at, gained_fall = entrants[0], context.used, 0.0
     while True:
         running = [one for one in entrants if one.ended is None]
@@ -175,6 +176,17 @@ def race(
             context.remark(f"{chosen.arm.name}: {chosen.ended.reason}")
             if chosen.ended.certified or all(one.ended for one in entrants):
                 return chosen.ended
+
+
+def _begin_at_best(context: Context, diagnosis: Diagnosis) -> None:
+    """Move to the best point that runs for other k have found, if it is feasible here and better beyond noise."""
+    known = None if context.family is None else context.family.best(context.k)
+    if known is None or context.fun is None:
+        return
+    theta, fun = known[0], known[1] / (context.unit or 1.0)
+    noise = RACE.noise_factor * diagnosis.noise / math.sqrt(context.n) if diagnosis.random else 0.0
+    if fun < context.fun - noise:
+        context.move(theta, fun)
 
 
 def slice_length(context: Context) -> int:

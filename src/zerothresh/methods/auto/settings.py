@@ -437,6 +437,7 @@ class IndexSettings:
     negligible_recheck: float = 1e-9  # of the total fall: a coordinate that promises less is not reconsidered
     max_coordinates: int = 1000  # of the dense model: building its Hessian from 500 rows takes about 0.2 seconds
     certificate_tolerance: float = 1e-3  # of the typical change, for each component; the error of their mean is less
+    proven_reach: float = 2.0  # times its distance from the start: how far a test of the form made for another k counts
     certificate_gap: float = 1e-7  # of the total fall: a support that is better by less is not called better
     certificate_nodes: int = 20_000  # of the branch and bound: about a second of own time
     certificate_work: float = 1e8  # coordinates squared times nodes: the same limit where a node costs more

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from zerothresh.methods.program.foresight import Foresight
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 from zerothresh.rounds.search import Linearisation, Remark, Stage
-from zerothresh.rounds.task import Task
+from zerothresh.rounds.task import Family, Task
 from zerothresh.sampling.directions import Block, SparseBlock, draw
 from zerothresh.sampling.philox import DIRECTIONS, Stream
 
@@ -34,7 +35,7 @@ class _Run:
     def __init__(self, task: Task) -> None:
         self._key = task.key
         self.round = self.used = 0
-        self.unit = 0.0
+        self.unit = 0.0 if task.family is None else task.family.unit
         self.at_start: dict[int, float] = {}
         self.gradients_at_start: dict[int, Array] = {}
         self.remarks: list[Remark] = []
@@ -79,6 +80,7 @@ class Context:
     round, used: int, rounds and calls so far.
     rng: Stream, the random numbers of this round.
     random: bool, set by the program: values are random, so that the lowest value seen proves nothing.
+    family: Family, what runs for other k know of this function; None if there are none.
     has_outputs: bool, whether one call returns many outputs, for which `outputs` asks.
     loss: Loss of one output, whose mean over the outputs of a call is F; None without outputs.
     width: int, the calls that take no longer together than one: `parallel`. At 1, every call saved is time saved.
@@ -94,6 +96,7 @@ class Context:
         self.box: Box | None = task.constraint.box
         self.everything = np.arange(self.n)
         self.estimator = task.estimator if task.estimator_given else None
+        self.family: Family | None = task.family
         self.has_outputs = task.outputs is not None
         self.loss: Loss | None = None if task.outputs is None else task.outputs.loss
         self.fun: float | None = None  # F at the iterate, in `unit`
@@ -150,6 +153,8 @@ class Context:
     @unit.setter
     def unit(self, unit: float) -> None:
         self._run.unit = unit
+        if self.family is not None:
+            self.family.unit = self.family.unit or unit
 
     def H(self, v: Array) -> Array:
         """Return H_k(v), the nearest feasible point; each use is counted."""
@@ -424,6 +429,19 @@ class Context:
             return np.arange(self.d)
         with np.errstate(over="ignore"):  # from one end of the floating-point numbers to the other
             return np.flatnonzero(box.high - box.low > NARROWEST)
+
+
+@contextmanager
+def learning(context: Context) -> Iterator[None]:
+    """Say that what is paid for meanwhile tells of the function itself, whatever k is, so that other runs wait."""
+    if context.family is None:
+        yield
+        return
+    context.family.learning.add(context.k)
+    try:
+        yield
+    finally:
+        context.family.learning.discard(context.k)
 
 
 def _check_finite(points: Sequence[Array] | Array) -> None:

@@ -25,6 +25,8 @@ def certify(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
         return False
     if not fit.agrees(fit.theta, fit.values, INDEX.certificate_tolerance) or not best_of_model(fit):
         return False
+    if float(np.linalg.norm(fit.theta - context.theta0)) <= INDEX.proven_reach * fit.proven:
+        return True
     if context.left < context.n:
         return False
     w = np.zeros(context.d)
@@ -32,7 +34,9 @@ def certify(fit: ScoreFit) -> Generator[Probes, Answers, bool]:
     w *= float(np.linalg.norm(fit.theta - context.theta0)) / max(float(np.linalg.norm(w)), TINY)
     point = context.inside(context.theta0 + w)
     values = (yield from context.values([point], fit.order))[0]
-    return fit.agrees(point, values, INDEX.certificate_tolerance)
+    agrees = fit.agrees(point, values, INDEX.certificate_tolerance)
+    fit.proven = float(np.linalg.norm(point - context.theta0)) if agrees else 0.0
+    return agrees
 
 
 def best_of_model(fit: ScoreFit) -> bool:

@@ -79,6 +79,14 @@ class RowLearner:
         data.append(rows, base, slope, kappa)
         return True
 
+    def keep(self, positions: Indices) -> None:
+        """Forget all components but those at these positions, which are in increasing order."""
+        self.data.keep(positions)
+        self._norms = self._norms[positions] if self._norms.size else self._norms
+        for place, (learnt, point, values) in enumerate(self._elsewhere):
+            kept = np.isin(learnt, positions)
+            self._elsewhere[place] = np.searchsorted(positions, learnt[kept]), point, values[kept]
+
     def learn_columns(self, coordinates: Indices) -> Asks:
         """Learn coordinates that were dropped earlier for all components that do not know them."""
         data, first = self.data, 0

@@ -28,6 +28,7 @@ class ScoreFit:
         self.values = np.empty(0)  # f_i at theta, of the first components
         self.quadratic = True  # whether all l_i have been quadratic so far
         self.confirmed = False  # whether values that were not used for the fit have shown that
+        self.proven = 0.0  # how far from the start a random point was where quadratic components were found to agree
         self.last = False  # whether no coordinates that were dropped will be learnt any more
         self.curves = Curves(0)
         self.sign: Array | None = None  # of the rows, if the last minimiser took their mean over all components for 0

@@ -17,6 +17,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arms.index_certificate import at_common_minimum, best_of_modelled, certify
+from zerothresh.methods.auto.arms.learnt_model import adopted, is_learnt, publish
 from zerothresh.methods.auto.arms.row_learning import RowLearner
 from zerothresh.methods.auto.arms.sample_solution import SampleSolution
 from zerothresh.methods.auto.arms.score_fit import ScoreFit
@@ -24,13 +25,15 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.index_rows import RowBlock
 from zerothresh.methods.auto.models.screening import exchange_changes, in_use, strongest_coordinates
 from zerothresh.methods.auto.settings import INDEX, ROWS
-from zerothresh.methods.program.context import Asks, Context
+from zerothresh.methods.program.context import Asks, Context, learning
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
 def affordable(context: Context) -> bool:
     """Whether the budget covers the rows with which a fit of k coordinates is meaningful, and dropping begins."""
+    if is_learnt(context):
+        return True
     rows = min(context.n, max(ROWS.first, INDEX.rows_per_coordinate * context.k))
     return context.left >= ROWS.reserve * rows * (context.free().size + 2)
 
@@ -77,11 +80,26 @@ class SingleIndexModel:
     def search(self) -> Generator[Probes, Answers, str]:
         """Learn rows of more and more components and fit theta to them; returns the reason for stopping."""
         context, data = self.context, self.data
-        n = context.n
         if not data.C.size:
             return "No coordinate is free to change."
         if context.constraint.groups is not None:
             return "The single-index model does not support groups."
+        if (state := adopted(context)) is not None:
+            self.state, self.learner, self.data = state, state.learner, state.data
+            context.confirmed = True
+            context.remark("The model that was learnt for another k is used.")
+            yield from state.fit(context.k)
+            return (yield from self._conclude())
+        with learning(context):
+            reason = yield from self._learn()
+            if not reason:
+                publish(self.state)
+                reason = yield from self._conclude()
+            return reason
+
+    def _learn(self) -> Generator[Probes, Answers, str]:
+        """Learn rows of more and more components and fit theta to them; returns why it stopped early, or nothing."""
+        context, data, n = self.context, self.data, self.context.n
         m = min(n, max(ROWS.first, context.k))
         while True:
             learnt = yield from self.learner.learn(min(m, ROWS.tested))
@@ -103,7 +121,7 @@ class SingleIndexModel:
                 return "The components are not functions of one score."
             self.context.confirmed = True
             if m == n:
-                break
+                return ""
             if not (yield from self.sample.judge(m)):
                 return "The budget does not cover the rows of more components."
             if self.generalised and (yield from at_common_minimum(self.state)):
@@ -111,12 +129,17 @@ class SingleIndexModel:
                 return "Every component is at its minimum."
             self._drop_coordinates(m)
             m = n if self.generalised else min(n, math.ceil(self._growth() * m))
+
+    def _conclude(self) -> Generator[Probes, Answers, str]:
+        """Fit theta to all coordinates, and prove it if that is possible; returns the reason for stopping."""
+        context, data = self.context, self.data
         yield from self._reconsider_dropped()
         if data.C.size < context.free().size:
             self.state.last = True
             yield from self.state.fit(context.k)
         self.converged = True
         self.exact = yield from certify(self.state)
+        publish(self.state)
         return "The single-index model has converged" + (", and its support is proven." if self.exact else ".")
 
     def _elsewhere(self) -> Array:

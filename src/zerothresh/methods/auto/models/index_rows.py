@@ -69,6 +69,18 @@ class IndexRows:
         self.kappa = np.concatenate([self.kappa, kappa])
         self.V = np.concatenate([self.V, rows])
 
+    def keep(self, positions: Indices) -> None:
+        """Forget all components but those at these positions, which are in increasing order."""
+        blocks, first = list[RowBlock](), 0
+        for block in self.blocks:
+            last = first + len(block.rows)
+            here = positions[(first <= positions) & (positions < last)] - first
+            blocks += [RowBlock(block.coordinates, block.rows[here])] if here.size else []
+            first = last
+        self.blocks = blocks
+        self.f0, self.slope, self.kappa = self.f0[positions], self.slope[positions], self.kappa[positions]
+        self.V = self.V[positions]
+
     def restrict(self, keep: Indices) -> None:
         """Model only the coordinates at these positions of C from now on."""
         self.C = self.C[keep]
