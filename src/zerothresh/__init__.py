@@ -11,7 +11,9 @@ from zerothresh.api.minimizer import iterate, minimize
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Progress, Result
 from zerothresh.comparison import compare
+from zerothresh.constraint.shares import Budget, Simplex
 from zerothresh.constraint.threshold import hard_threshold
+from zerothresh.constraint.two_step import Ball
 from zerothresh.evaluate.worker_processes import Processes
 from zerothresh.methods.paper import FGZOHT, LSVRGSZHT, PMSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT
 from zerothresh.methods.program.base_class import Program
@@ -26,6 +28,8 @@ from zerothresh.session.trace import Trace
 from zerothresh.version import __version__
 
 __all__ = [
+    "Ball",
+    "Budget",
     "FGZOHT",
     "LSVRGSZHT",
     "PMSZHT",
@@ -33,6 +37,7 @@ __all__ = [
     "SAGASZHT",
     "SARAHSZHT",
     "SZOHT",
+    "Simplex",
     "VRSZHT",
     "Estimator",
     "Method",
