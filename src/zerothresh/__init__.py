@@ -28,8 +28,6 @@ from zerothresh.session.trace import Trace
 from zerothresh.version import __version__
 
 __all__ = [
-    "Ball",
-    "Budget",
     "FGZOHT",
     "LSVRGSZHT",
     "PMSZHT",
@@ -37,8 +35,9 @@ __all__ = [
     "SAGASZHT",
     "SARAHSZHT",
     "SZOHT",
-    "Simplex",
     "VRSZHT",
+    "Ball",
+    "Budget",
     "Estimator",
     "Method",
     "Optimizer",
@@ -49,6 +48,7 @@ __all__ = [
     "Progress",
     "Result",
     "RunError",
+    "Simplex",
     "Status",
     "Trace",
     "__version__",

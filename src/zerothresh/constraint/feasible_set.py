@@ -1,12 +1,13 @@
 """What further constraints have in common: what a user writes down, and what it becomes for d coordinates.
 
-A user's constraint, such as `Simplex` or `Ball`, says nothing of d, k, bounds or groups. With these (`Places`) it becomes
-a `FeasibleSet`: the points with at most k non-zeros that keep the constraint, with the projection onto them.
+A user's constraint, such as `Simplex` or `Ball`, says nothing of d, k, bounds or groups. With these (`Places`) it
+becomes a `FeasibleSet`: the points with at most k non-zeros that keep the constraint, with the projection onto them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,15 +38,15 @@ class Places:
     high: Array
     excluded: Indices
 
-    @property
+    @cached_property
     def count(self) -> int:
         """The number of places."""
         return int(self.unit.max(initial=-1)) + 1
 
-    @property
+    @cached_property
     def single(self) -> bool:
-        """Whether every coordinate is a place of its own."""
-        return self.count == self.d
+        """Whether every coordinate is a place of its own, of the same number."""
+        return bool(np.array_equal(self.unit, np.arange(self.d)))
 
     def taken(self, x: Array) -> Indices:
         """Return the places that x needs, with those that are always taken."""

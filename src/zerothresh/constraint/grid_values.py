@@ -5,8 +5,9 @@ The projection is exact: each coordinate goes to its nearest value, and the k pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,43 @@ class GridSet:
     def values_of(self, j: int) -> Array:
         """Return the values of a coordinate, sorted."""
         return self.grids[int(self.which[j])]
+
+    @property
+    def size(self) -> float:
+        """The number of points of the set."""
+        counts = np.ones(self.places.count)
+        for j in range(self.places.d):
+            counts[self.places.unit[j]] *= self._choices(j).size
+        forced = np.zeros(self.places.count, bool)
+        forced[self.places.forced] = True
+        room = self.places.k - int(forced.sum())
+        ways = np.zeros(room + 1)  # of choosing so many places, and values other than 0 for them
+        ways[0] = 1.0
+        with np.errstate(over="ignore"):
+            for count in counts[~forced]:
+                ways[1:] += ways[:-1] * (count - 1.0)
+            return float(ways.sum() * counts[forced].prod())
+
+    def listed(self, most: int) -> Iterator[Array]:
+        """Yield all points, if there are at most so many; none otherwise."""
+        if self.size > most:
+            return
+        places = self.places
+        for count in range(places.forced.size, places.k + 1):
+            others = np.setdiff1d(np.arange(places.count), places.forced)
+            for chosen in combinations(others.tolist(), count - places.forced.size):
+                members = places.members(np.union1d(places.forced, np.array(chosen, np.int64)))
+                for x in product(*[self._choices(j) for j in members.tolist()]):
+                    point = np.zeros(places.d)
+                    point[members] = x
+                    if np.isin(np.array(chosen, np.int64), places.unit[np.flatnonzero(point)]).all():
+                        yield point
+
+    def _choices(self, j: int) -> Array:
+        """Return the values of a coordinate, with 0 unless it always has a place without a group."""
+        values = self.values_of(j)
+        always = bool(np.isin(self.places.unit[j], self.places.forced))
+        return values if always else np.union1d(values, [0.0])
 
     def project(self, v: Array) -> Array:
         """Return the nearest point of the set."""
@@ -129,7 +167,9 @@ def _grids(given: Any, places: Places) -> tuple[list[Array], Indices]:
         if not np.isfinite(least) or not np.isfinite(most):
             raise ValueError("values='integers' needs bounds, such as bounds=(0, 10)")
         if most - least > MOST_VALUES:
-            raise ValueError(f"values='integers' may have at most {MOST_VALUES:,} values per coordinate: narrow the bounds")
+            raise ValueError(
+                f"values='integers' may have at most {MOST_VALUES:,} values per coordinate: narrow the bounds"
+            )
         return [np.arange(np.ceil(least), np.floor(most) + 1.0)], nobody
     form = f"values must be a list of numbers, a list of d = {d} lists of numbers, or 'integers', 'bytes' or 'on/off'"
     array = check.array(given)
@@ -157,7 +197,7 @@ def _grid(array: Any, name: str) -> Array:
     """Return values in order, each once."""
     grid = np.unique(array.astype(np.float64)) + 0.0
     size = np.abs(grid[grid != 0])
-    if not np.isfinite(grid).all() or (size.size and not (_SMALLEST_SIZE < size.min() and size.max() < _LARGEST_SIZE)):
+    if not np.isfinite(grid).all() or (size.size and not (size.min() > _SMALLEST_SIZE and size.max() < _LARGEST_SIZE)):
         raise ValueError(f"{name} must be finite numbers of an ordinary size, not {check.shown(array)}")
     if grid.size > MOST_VALUES:
         raise ValueError(f"{name} may be at most {MOST_VALUES:,} numbers, not {grid.size:,}")

@@ -1,7 +1,7 @@
 r"""The nearest point with at most k non-zeros whose sum is given, each of them within limits.
 
-On a fixed support the projection is a continuous quadratic knapsack: ``x_j = clip(v_j - tau, low_j, high_j)``, where tau
-makes the sum right. The support is found by branch and bound: for a given tau the problem falls apart into coordinates,
+On a fixed support the projection is a continuous quadratic knapsack: ``x_j = clip(v_j - tau, low_j, high_j)``, where
+tau makes the sum right. The support is found by branch and bound: for a given tau the problem falls apart into coordinates,
 so that the k largest gains are the best support, and the best tau gives a bound for all supports (Lagrange). Where the
 limits are the same for all coordinates and not negative, the largest entries are the support, and only their number is
 searched for.
@@ -19,6 +19,7 @@ from zerothresh.constraint.feasible_set import Places
 
 MOST_NODES = 256  # of the search over supports, beyond which the best one so far is taken
 SMALL = 12  # places up to which the search always ends: no more than 2^13 nodes
+_ALL_AT_ONCE = 64  # coordinates up to which the sums at all breakpoints are computed in one array
 _BISECTIONS = 100  # halvings of an interval of multipliers; it ends once its ends are neighbours
 _CLOSE = 1e-12  # relative to the squared distances: bounds this close are equal
 
@@ -44,15 +45,19 @@ def nearest_with_total(v: Array, low: Array, high: Array, totals: tuple[float, f
     if (goal <= edge) if total > most else (goal >= edge):
         return low.copy() if total > most else high.copy()
     breaks = np.concatenate([v - low, v - high])
-    breaks = np.unique(breaks[np.isfinite(breaks)])
+    breaks = np.sort(breaks[np.isfinite(breaks)])
     left, right = -1, breaks.size  # the sum at breaks[left] is above the goal, that at breaks[right] is not
+    if v.size <= _ALL_AT_ONCE:
+        sums = np.minimum(np.maximum(v - breaks[:, None], low), high).sum(axis=1)
+        right = int(np.argmin(sums > goal)) if sums.size and sums[-1] <= goal else breaks.size
+        left = right - 1
     while right - left > 1:
         middle = (left + right) // 2
         if float(np.minimum(np.maximum(v - breaks[middle], low), high).sum()) > goal:
             left = middle
         else:
             right = middle
-    if 0 <= left and right < breaks.size:
+    if left >= 0 and right < breaks.size:
         inside = 0.5 * (breaks[left] + breaks[right])
     else:
         inside = breaks[0] - 1.0 if left < 0 and breaks.size else breaks[-1] + 1.0 if breaks.size else 0.0
@@ -213,14 +218,14 @@ class Knapsack:
     def _relaxed(
         self, v: Array, tau: float, forced: Indices, free: Indices, room: int
     ) -> tuple[float, float, Indices, Array]:
-        """Minimise the squared distance plus 2 tau times the sum; return its value, the sum, the order and the gains."""
+        """Minimise the squared distance plus 2 tau times the sum: its value, the sum, the order and the gains."""
         x = np.minimum(np.maximum(v - tau, self.low), self.high)
         with np.errstate(invalid="ignore", over="ignore"):
             gain = x * (2.0 * (v - tau) - x)  # what choosing it takes off the value
-        totals = x
+        totals: Array = x
         if not self.places.single:
             gain = np.bincount(self.places.unit, weights=gain, minlength=self.places.count)
-            totals = np.bincount(self.places.unit, weights=x, minlength=self.places.count)
+            totals = np.bincount(self.places.unit, weights=x, minlength=self.places.count).astype(np.float64)
         order = free[np.argsort(-gain[free], kind="stable")]
         chosen = order[:room][gain[order[:room]] > 0]
         value = float(np.square(v).sum() - gain[forced].sum() - gain[chosen].sum())

@@ -112,9 +112,9 @@ def hard_threshold(v: Array, k: int) -> Array:
 class Constraint:
     """The feasible set {at most k non-zeros (or k groups), low <= theta <= high, ...}, and the projection onto it.
 
-    The projection is exact: no point of the set is nearer to v, except where a further constraint says otherwise. Keeping coordinate j instead of setting it to 0
-    reduces the squared distance by the gain v_j^2 - (v_j - clip(v_j))^2, so the coordinates (or groups) with the k
-    largest gains are kept.
+    The projection is exact: no point of the set is nearer to v, except where a further constraint says otherwise.
+    Keeping coordinate j instead of setting it to 0 reduces the squared distance by the gain
+    v_j^2 - (v_j - clip(v_j))^2, so the coordinates (or groups) with the k largest gains are kept.
 
     Arguments
     ---------
@@ -206,8 +206,8 @@ class Constraint:
             return bound
         if not check.has_function(constraint, "project"):
             raise ValueError(
-                "constraint must be zt.Simplex(), zt.Budget(...), zt.Ball(...) or an object with a function project(v), "
-                f"not {check.shown(constraint)}"
+                "constraint must be zt.Simplex(), zt.Budget(...), zt.Ball(...) or an object with a function "
+                f"project(v), not {check.shown(constraint)}"
             )
         return TwoStepSet(constraint, places)
 

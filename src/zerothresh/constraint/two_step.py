@@ -185,7 +185,8 @@ class TwoStepSet:
 
 def _tells(given: Any) -> bool:
     """Whether the text of an object tells it from others: not the one that Python makes of its place in memory."""
-    return type(given).__repr__ is not object.__repr__
+    own: Any = type(given).__repr__
+    return own is not object.__repr__
 
 
 def _parameters(given: Any) -> list[Any]:
