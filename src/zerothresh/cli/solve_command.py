@@ -36,6 +36,9 @@ def solve(
     components: options.Components = None,
     x0: options.Start = None,
     bounds: options.Bounds = None,
+    simplex: options.Simplex = None,
+    values: options.Values = None,
+    strict: options.Strict = False,
     vectorized: options.Vectorized = False,
     outputs: options.Outputs = None,
     loss: options.Loss = None,
@@ -72,6 +75,7 @@ def solve(
         from zerothresh.basics import check
         from zerothresh.cli import load, outcome
         from zerothresh.cli import outputs as written_files
+        from zerothresh.constraint.shares import Simplex
         from zerothresh.evaluate.worker_processes import Processes
         from zerothresh.rounds.estimator import Estimator
         from zerothresh.runs import FSYNC_MODES
@@ -113,6 +117,9 @@ def solve(
                 outputs=outputs,
                 loss=chosen_loss,
                 bounds=bounds,
+                constraint=None if simplex is None else Simplex(simplex),
+                values=load.values(values),
+                strict=strict,
                 workers=workers if processes is None else Processes(processes),
                 parallel=parallel,
                 run=run,

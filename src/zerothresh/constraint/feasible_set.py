@@ -56,6 +56,10 @@ class Places:
         """Return the coordinates of some places."""
         return np.asarray(units, np.int64) if self.single else np.flatnonzero(np.isin(self.unit, units))
 
+    def summed(self, x: Array) -> Array:
+        """Return the sum over the coordinates of each place."""
+        return x if self.single else np.bincount(self.unit, weights=x, minlength=self.count).astype(np.float64)
+
     def largest(self, gain: Array) -> Indices:
         """Return the k places of the largest gain; those that are always taken come first, and ties go to the lowest.
 
@@ -63,8 +67,7 @@ class Places:
         ---------
         gain: float64 array (d,), what each coordinate gains if it is kept.
         """
-        totals = gain if self.single else np.bincount(self.unit, weights=gain, minlength=self.count)
-        totals = totals.astype(np.float64)
+        totals = self.summed(gain).copy()
         totals[self.forced] = np.inf
         return np.sort(np.argsort(-totals, kind="stable")[: self.k])
 
@@ -104,4 +107,4 @@ class FeasibleSet(Protocol):
         """Return the nearest point of the set without the limit on the number of non-zeros."""
 
     def identity(self) -> Any:
-        """Return what tells it from another constraint, as a JSON object."""
+        """Return what tells it from another constraint: a dict of names, numbers and arrays."""

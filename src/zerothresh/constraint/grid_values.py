@@ -131,8 +131,8 @@ class GridSet:
         return self._dense.project(x)
 
     def identity(self) -> Any:
-        """Return what tells it from other values, as a JSON object."""
-        return {"kind": "values", "grids": [grid.tolist() for grid in self.grids], "which": self.which.tolist()}
+        """Return what tells it from other values."""
+        return {"kind": "values", "grids": list(self.grids), "which": self.which}
 
     def _nearest(self, v: Array) -> Array:
         """Return the nearest value of each coordinate; of two that are as near, the one nearer to 0."""

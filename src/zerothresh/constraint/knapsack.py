@@ -1,10 +1,10 @@
 r"""The nearest point with at most k non-zeros whose sum is given, each of them within limits.
 
 On a fixed support the projection is a continuous quadratic knapsack: ``x_j = clip(v_j - tau, low_j, high_j)``, where
-tau makes the sum right. The support is found by branch and bound: for a given tau the problem falls apart into coordinates,
-so that the k largest gains are the best support, and the best tau gives a bound for all supports (Lagrange). Where the
-limits are the same for all coordinates and not negative, the largest entries are the support, and only their number is
-searched for.
+tau makes the sum right. The support is found by branch and bound: for a given tau the problem falls apart into
+coordinates, so that the k largest gains are the best support, and the best tau gives a bound for all supports
+(Lagrange). Where the limits are the same for all coordinates and not negative, the largest entries are the support,
+and only their number is searched for.
 """
 
 from __future__ import annotations
@@ -221,11 +221,8 @@ class Knapsack:
         """Minimise the squared distance plus 2 tau times the sum: its value, the sum, the order and the gains."""
         x = np.minimum(np.maximum(v - tau, self.low), self.high)
         with np.errstate(invalid="ignore", over="ignore"):
-            gain = x * (2.0 * (v - tau) - x)  # what choosing it takes off the value
-        totals: Array = x
-        if not self.places.single:
-            gain = np.bincount(self.places.unit, weights=gain, minlength=self.places.count)
-            totals = np.bincount(self.places.unit, weights=x, minlength=self.places.count).astype(np.float64)
+            gain: Array = x * (2.0 * (v - tau) - x)  # what choosing it takes off the value
+        gain, totals = self.places.summed(gain), self.places.summed(x)
         order = free[np.argsort(-gain[free], kind="stable")]
         chosen = order[:room][gain[order[:room]] > 0]
         value = float(np.square(v).sum() - gain[forced].sum() - gain[chosen].sum())

@@ -167,10 +167,9 @@ class ShareSet:
         return least - slack <= total <= most + slack
 
     def identity(self) -> Any:
-        """Return what tells it from another constraint, as a JSON object."""
-        limits = [[side.min().item(), side.max().item()] for side in (self.chosen_low, self.chosen_high)]
-        everything = [self.chosen_low.tolist(), self.chosen_high.tolist()]
-        return {"kind": type(self.given).__name__, "totals": [*self.totals], "limits": limits, "all": everything}
+        """Return what tells it from another constraint."""
+        totals = [str(total) for total in self.totals]
+        return {"kind": type(self.given).__name__, "totals": totals, "low": self.chosen_low, "high": self.chosen_high}
 
     def _limited(self, x: Array, chosen: Indices) -> bool:
         inside = (x[chosen] >= self.chosen_low[chosen]) & (x[chosen] <= self.chosen_high[chosen])

@@ -128,7 +128,7 @@ class TwoStepSet:
         return out
 
     def identity(self) -> Any:
-        """Return what tells it from another constraint, as a JSON object."""
+        """Return what tells it from another constraint."""
         return {"kind": type(self.given).__name__, "given": repr(self.given) if _tells(self.given) else None}
 
     def _nearest(self, v: Array, support: Indices) -> Array:

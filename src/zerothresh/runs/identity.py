@@ -46,7 +46,7 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
         "problem": problem,
     }
     if constraint.further is not None:
-        identity["constraint"] = constraint.further.identity() | {"strict": constraint.strict}
+        identity["constraint"] = plain(constraint.further.identity() | {"strict": constraint.strict})
     if task.width != ABSENT["parallel"]:
         identity["parallel"] = task.width
     if task.outputs is not None:  # their number is not known before the first call, and the journal tells it

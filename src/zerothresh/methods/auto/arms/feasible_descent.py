@@ -109,9 +109,10 @@ class _Search:
         x, best = self.theta, self.F  # the point of the search on the model, and the best value that it promises
         kicks = 0
         while kicks < settings.most_kicks:
-            x, promised = yield from self._walk(model, feasible, x)
-            if x is None:
+            end, promised = yield from self._walk(model, feasible, x)
+            if end is None:
                 return began > self.F
+            x = end
             if promised < best - settings.same * abs(best):
                 kicks = 0
                 value = float((yield from self.descent.values([x]))[0])
@@ -119,9 +120,7 @@ class _Search:
                 self._take(x, value)
                 if abs(fall - predicted) > settings.trusted * predicted:  # F is not quadratic: learn anew from here
                     yield from self._descend(x, value, settings.most_iterations)
-                    if began - self.descent.floor(began) > self.F:
-                        return True
-                    return False
+                    return began - self.descent.floor(began) > self.F
                 best = min(best, self.F)
             kicks += 1
             x = self._kicked(model, feasible)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array
+from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.feasible_set import FeasibleSet
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.findings import Diagnosis
@@ -100,9 +100,9 @@ def _trial(context: Context, further: FeasibleSet, theta: Array, length: float, 
 
 
 def _swapped(
-    context: Context, further: FeasibleSet, theta: Array, taken: Array, free: Array, size: float
+    context: Context, further: FeasibleSet, theta: Array, taken: Indices, free: Indices, size: float
 ) -> Array | None:
-    """Let a place leave for another one that takes over what it had, in a random order; None if that is not feasible."""
+    """Let a place leave for another one that takes over what it had, in a random order; None if there is no such."""
     rng, places = context.rng, further.places
     others = np.setdiff1d(places.unit[free], taken)
     leaving = np.setdiff1d(taken, places.forced)

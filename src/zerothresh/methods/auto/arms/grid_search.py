@@ -95,13 +95,13 @@ class _Walk:
             if trial is not None and self._new(trial):
                 return trial, j
         for _ in range(FEASIBLE_STEPS.tries):
-            trial = self._elsewhere()
-            if self._new(trial):
-                return trial, -1
-        for trial in self.grid.listed(GRID_SEARCH.most_listed):
-            if self._new(trial):
-                return trial, -1
-        return trial, -1
+            drawn = self._elsewhere()
+            if self._new(drawn):
+                return drawn, -1
+        for point in self.grid.listed(GRID_SEARCH.most_listed):
+            if self._new(point):
+                return point, -1
+        return drawn, -1
 
     def _new(self, point: Array) -> bool:
         return self.random or point.tobytes() not in self.seen

@@ -78,7 +78,7 @@ def minimise_shares(H: Array, g: Array, x: Array, low: Array, high: Array, total
         if not pull[j] > FEASIBLE_MODEL.multiplier_tolerance * scale:
             break
         fixed[j] = 0
-    return np.clip(z[:m], low, high)
+    return np.asarray(np.clip(z[:m], low, high))
 
 
 def _best_multiplier(slope: Array, row: Array, fixed: np.ndarray) -> float:

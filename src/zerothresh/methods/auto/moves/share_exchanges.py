@@ -60,7 +60,7 @@ def ranked(model: AnchoredModel, feasible: ShareSet, x: Array, S: Indices, rows:
         order += [(float(gain), np.union1d(S, [j])) for j, gain in zip(outside.tolist(), gains, strict=True)]
     order = [entry for entry in order if np.isfinite(entry[0]) and entry[1].size]
     order.sort(key=lambda entry: entry[0])
-    found = []
+    found: list[Exchange] = []
     for tried, (_, support) in enumerate(order[: settings.exact_trials]):
         if found and tried >= settings.least_trials:
             break

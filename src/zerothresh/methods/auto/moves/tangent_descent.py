@@ -168,7 +168,7 @@ class TangentDescent:
 
 
 def _secant(H: Array, step: Array, change: Array) -> Array:
-    """Return H, changed as little as possible so that it explains a change of the slopes (Powell's symmetric update)."""
+    """Return H, changed as little as possible so that it explains a change of the slopes (Powell, symmetric)."""
     square = float(step @ step)
     if not square > 0:
         return H
