@@ -175,7 +175,8 @@ def _grids(given: Any, places: Places) -> tuple[list[Array], Indices]:
     array = check.array(given)
     if array is not None and array.ndim == 1 and array.size and array.dtype.kind in "fiu":
         return [_grid(array, "values")], nobody
-    if isinstance(given, (Sequence, np.ndarray)) and len(given) == d:
+    several = isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim > 1)
+    if several and len(given) == d:
         grids: list[Array] = []
         known: dict[bytes, int] = {}
         which = np.empty(d, np.int64)

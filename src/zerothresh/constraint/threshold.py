@@ -16,7 +16,7 @@ from zerothresh.basics import check
 from zerothresh.constraint.bounds import Box
 from zerothresh.constraint.feasible_set import FeasibleSet, Places
 from zerothresh.constraint.grid_values import GridSet
-from zerothresh.constraint.shares import ShareSet
+from zerothresh.constraint.shares import Budget, Simplex
 from zerothresh.constraint.two_step import TwoStepSet
 from zerothresh.sampling.jit import kernel
 
@@ -174,14 +174,15 @@ class Constraint:
             high = np.full(d, np.inf) if self.box is None else self.box.high.copy()
             low[self.exclude] = high[self.exclude] = 0.0
             self.box = Box(low, high)
-        self.further = self._further(constraint, values)
-        self.strict = check.flag("strict", strict) or (self.further is not None and self.further.discrete)
+        strict = check.flag("strict", strict)
+        self.further = self._further(constraint, values, strict=strict)
+        self.strict = strict or (self.further is not None and self.further.discrete)
         if self.further is not None:
             self.plain, self.box = False, Box(self.further.low, self.further.high)
 
-    def _further(self, constraint: Any, values: Any) -> FeasibleSet | None:
+    def _further(self, constraint: Any, values: Any, *, strict: bool) -> FeasibleSet | None:
         """Return what the set is beyond bounds, groups and coordinates; None if it is nothing beyond these."""
-        if constraint is None and values is None:
+        if constraint is None and values is None and not strict:
             return None
         none = np.full(self.d, np.inf)
         low, high = (-none, none) if self.bounds is None else (self.bounds.low, self.bounds.high)
@@ -196,10 +197,11 @@ class Constraint:
                 f"constraint must be an object, such as zt.{constraint.__name__}(...), not the class "
                 f"{constraint.__name__} itself"
             )
-        bind = getattr(constraint, "bind", None)
-        if callable(bind):
-            bound: FeasibleSet = bind(places)
-            if isinstance(bound, ShareSet) and bound.is_box:  # nothing but bounds, which every method keeps
+        if constraint is None:  # only k and the bounds, which every queried point has to keep
+            return Budget(low=None).bind(places)
+        if isinstance(constraint, (Simplex, Budget)):
+            bound = constraint.bind(places)
+            if bound.is_box and not strict:  # nothing but bounds, which every method keeps
                 self.box = Box(bound.low, bound.high)
                 self.plain = False
                 return None

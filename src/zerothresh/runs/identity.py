@@ -132,7 +132,8 @@ def compare(folder: Any, stored: dict[str, Any], now: dict[str, Any]) -> None:
     stored: the identity in run.json.
     now: the identity of the present run.
     """
-    for key in [*now, *(name for name in ABSENT if name not in now)]:
+    # A constraint may change the start, too, so that it comes first.
+    for key in ["constraint", *now, *(name for name in ABSENT if name not in now)]:
         value, old = now.get(key, ABSENT.get(key)), stored.get(key, ABSENT.get(key))
         if old == value:
             continue

@@ -904,6 +904,8 @@ FEASIBLE_DESCENT = FeasibleDescentSettings()
 class FeasibleStepsSettings:
     """How feasible points are drawn and their lengths follow successes, where no model is made."""
 
+    values_per_place: int = 4  # of the support, after which it is fair to judge the search
+    drop_share: float = 0.2  # of the swaps in which a place leaves and no other one joins
     transfer_share: float = 0.4  # of the proposals: a part of one member goes to another one
     swap_share: float = 0.4  # a member leaves for another coordinate; the rest: random steps of a few coordinates
     first_length: float = 0.5  # of the typical size of a coordinate

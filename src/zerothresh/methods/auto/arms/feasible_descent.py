@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.constraint.feasible_set import FeasibleSet
 from zerothresh.constraint.shares import ShareSet
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.findings import Diagnosis
@@ -76,8 +77,13 @@ class _Search:
                 gained = yield from self._exchange_by_model()
             if not gained:
                 gained = yield from swap_by_value(self.descent, self.theta, self.F, self.size, self._take)
-            if not gained:
-                return Ended("No exchange of one coordinate lowers F.")
+            while not gained:
+                start = self._kicked(self.feasible, np.flatnonzero(self.feasible.high > self.feasible.low))
+                if start is self.theta:
+                    return Ended("There is no other support to try.")
+                value = float((yield from self.descent.values([start]))[0])
+                gained = yield from self._descend(start, value, settings.most_iterations)
+                gained = self._joined() or gained
 
     def _models(self) -> bool:
         """Whether a model of all coordinates may be asked for and paid for."""
@@ -92,6 +98,14 @@ class _Search:
             return False
         self.theta, self.F = theta, F
         self.context.move(theta.copy(), F)
+        return True
+
+    def _joined(self) -> bool:
+        """Go on from the best point of the run, if another arm has found a better one."""
+        run = self.context.parent
+        if run is None or run.fun is None or not run.fun < self.F - self.descent.floor(self.F):
+            return False
+        self.theta, self.F = run.theta, run.fun
         return True
 
     def _descend(self, theta: Array, F: float, iterations: int) -> Generator[Probes, Answers, bool]:
@@ -123,7 +137,7 @@ class _Search:
                     return began - self.descent.floor(began) > self.F
                 best = min(best, self.F)
             kicks += 1
-            x = self._kicked(model, feasible)
+            x = self._kicked(feasible, model.free)
         yield from self._descend(self.theta, self.F, settings.trial_iterations)
         self.context.remark(f"No exchange and no change of several coordinates helps on the model: {kicks} were tried.")
         return False
@@ -170,11 +184,11 @@ class _Search:
             rows = np.union1d(rows[order[:most]], S)
         return rows if (yield from self._learn(model, rows, S)) else None
 
-    def _kicked(self, model: AnchoredModel, feasible: ShareSet) -> Array:
-        """Return the best point with some random members replaced by others."""
+    def _kicked(self, feasible: FeasibleSet, free: Indices) -> Array:
+        """Return the best point with some random members replaced by others; itself if there are none."""
         rng, S = self.context.rng, support_of(feasible, self.theta)
         leaving = np.setdiff1d(S, feasible.places.forced)
-        outside = np.setdiff1d(model.free, S)
+        outside = np.setdiff1d(free, S)
         most = max(1, int(FEASIBLE_DESCENT.kick_share * S.size))
         count = min(1 + int(rng.integers(most)[0]), leaving.size, outside.size)
         gone = leaving[rng.subset(leaving.size, count)] if count else leaving[:0]
@@ -183,5 +197,7 @@ class _Search:
         point = self.theta.copy()
         point[new] = point[gone]
         point[gone] = 0.0
-        projected = feasible.project_on(point, support)
-        return self.theta if projected is None else projected
+        projected = feasible.project_on(point, support) if count else None
+        if projected is None or not feasible.holds(projected):
+            return feasible.project(point) if count else self.theta
+        return projected

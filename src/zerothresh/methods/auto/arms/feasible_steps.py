@@ -37,7 +37,7 @@ class FeasibleSteps:
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of a few values of F for each place of the support."""
-        return 4 * context.n * context.k
+        return FEASIBLE_STEPS.values_per_place * context.n * context.k
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Step until the budget is spent, or has been raised."""
@@ -106,6 +106,9 @@ def _swapped(
     rng, places = context.rng, further.places
     others = np.setdiff1d(places.unit[free], taken)
     leaving = np.setdiff1d(taken, places.forced)
+    if leaving.size and taken.size > 1 and float(rng.uniform(1)[0]) < FEASIBLE_STEPS.drop_share:
+        kept = np.setdiff1d(taken, leaving[rng.subset(leaving.size, 1)])
+        return further.project_on(theta, places.members(kept))
     if not others.size:
         return None
     new = others[rng.subset(others.size, 1)]

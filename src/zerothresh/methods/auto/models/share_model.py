@@ -109,7 +109,7 @@ def minimise_projected(H: Array, g: Array, x: Array, project: Callable[[Array], 
             return after
         if float((y - after) @ (after - before)) > 0:  # it overshoots: begin the acceleration anew
             t = 1.0
-        grown = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        grown = 0.5 + np.sqrt(0.5**2 + t * t)
         y = after + ((t - 1.0) / grown) * (after - before)
         before, t = after, grown
     return before

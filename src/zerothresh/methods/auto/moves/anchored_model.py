@@ -38,6 +38,7 @@ class AnchoredModel:
         room = float(min(anchor[self.pivot] - feasible.low[self.pivot], np.inf)) if self.pivot >= 0 else np.inf
         self.h = min(h, 0.5 * room) if room > 0 else h
         self.free = np.flatnonzero(feasible.high > feasible.low)
+        self.still = np.empty(0, np.int64)
         self.g = np.zeros(anchor.size)
         self.steps = np.zeros(anchor.size)
         self.columns: dict[int, Array] = {}
@@ -60,20 +61,22 @@ class AnchoredModel:
         free, steps = free[moved], steps[moved]
         self.free = np.union1d(free, [self.pivot]) if self.pivot >= 0 else free
         self.steps[free] = steps
+        self.still = np.setdiff1d(self.support, self.free)  # members without room, which nothing is known of
         points = [self._at({j: 1.0}) for j in free.tolist()] + [self._at({j: 0.5}) for j in free.tolist()]
         changes = (yield from self.descent.values(points)) - self.F
         full, half = changes[: free.size], changes[free.size :]
-        self.g[free] = (4.0 * half - full) / steps
+        self.g[free] = 2.0 * (half + half - 0.5 * full) / steps
         self.singles[free] = half
-        diagonal = 4.0 * (full - 2.0 * half) / steps**2
+        diagonal = (full - 2.0 * half) / (0.5 * steps) ** 2
         for j, value in zip(free.tolist(), diagonal.tolist(), strict=True):
             self.columns[j] = self._new_column()
             self.columns[j][j] = value
-        if self.pivot >= 0:
-            self.columns[self.pivot] = np.zeros(self.anchor.size)
+        for j in [*self.still.tolist(), *([self.pivot] if self.pivot >= 0 else [])]:
+            self.columns[j] = np.zeros(self.anchor.size)
 
     def _new_column(self) -> Array:
         column = np.full(self.anchor.size, np.nan)
+        column[self.still] = 0.0
         if self.pivot >= 0:
             column[self.pivot] = 0.0
         return column
@@ -106,7 +109,7 @@ class AnchoredModel:
             values = yield from self.descent.values([self._at({a: 0.5, b: 0.5}) for a, b in part])
             for (a, b), value in zip(part, values.tolist(), strict=True):
                 mixed = value - self.F - self.singles[a] - self.singles[b]
-                self.columns[a][b] = self.columns[b][a] = 4.0 * mixed / (self.steps[a] * self.steps[b])
+                self.columns[a][b] = self.columns[b][a] = mixed / (0.5 * self.steps[a] * 0.5 * self.steps[b])
 
     def block(self, rows: Indices, members: Indices) -> Array:
         """Return the second derivatives of some rows by some members, NaN where they are not known."""

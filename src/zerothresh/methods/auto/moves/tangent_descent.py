@@ -133,13 +133,13 @@ class TangentDescent:
         full = changes[:p]
         if measure:
             half = changes[p:]
-            curvature = 4.0 * (full - 2.0 * half)
+            curvature = (full - 2.0 * half) / 0.5**2
             G = np.diag(curvature)
-            slopes = 4.0 * half - full
+            slopes = 2.0 * (half + half - 0.5 * full)
             if mixed:
                 a, b = np.triu_indices(p, 1)
                 both = (yield from self.values([theta + 0.5 * (D[i] + D[j]) for i, j in zip(a, b, strict=True)])) - F
-                G[a, b] = G[b, a] = 4.0 * (both - 0.5 * (slopes[a] + slopes[b]) - 0.125 * (curvature[a] + curvature[b]))
+                G[a, b] = G[b, a] = (both - half[a] - half[b]) / 0.5**2
             H = P.T @ G @ P
         else:
             assert H is not None
