@@ -45,6 +45,8 @@ assert advice.probe.queries <= 400 and advised.support.tolist() == [4, 11, 26]
 assert progress.nit == 3 and progress.nfev == 33
 assert fitted.support.tolist() == masked.support.tolist() == [4, 11, 26] and fitted.residuals.shape == (200,)
 assert robust.support.tolist() == weighted.support.tolist() == [4, 11, 26]
+assert mixed.support.tolist() == [5, 12, 31] and np.allclose(mixed.x, goal, atol=1e-3)
+assert limited.x.max() <= 0.45 and limited.support.tolist() == [5, 12, 31] and switches.support.tolist() == [5, 12]
 assert np.isnan(masked.residuals).sum() == 20 and fitted.nfev <= 400
 assert stopped.status is zt.Status.FAILED and stopped.nfev < 2000 and stopped.support.size <= 3
 assert stopped.fun < loss(np.zeros(30))

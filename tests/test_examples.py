@@ -35,6 +35,7 @@ SHOWN = {
     "compare_methods.py": ["1140 supports", "FGZOHT", "SARAHSZHT", "picture:"],
     "knobs.py": ["7   0.500   0.500", "21  -0.400  -0.400", "38   0.300   0.300", "52  -0."],
     "own_method.py": ["SZOHT(eta=0.5", "HeavyBall(eta=0.5, beta=0.5)", "HeavyBall(eta=0.5, beta=0.8)"],
+    "portfolio.py": ["the shares sum to 1.000000", "at most 30 %: True", "the best one has a risk of 0.03"],
     "resume.py": [
         "signal 9 in call 700: 699 values had arrived",
         "1293 calls were made: 1992 in all, and 1992 in a run",

@@ -12,7 +12,9 @@ from zerothresh.api.minimizer import iterate, minimize
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Progress, Result
 from zerothresh.comparison import compare
+from zerothresh.constraint.shares import Budget, Simplex
 from zerothresh.constraint.threshold import hard_threshold
+from zerothresh.constraint.two_step import Ball
 from zerothresh.evaluate.worker_processes import Processes
 from zerothresh.k_path import PathResult, path
 from zerothresh.methods.paper import FGZOHT, LSVRGSZHT, PMSZHT, PSAGASZHT, SAGASZHT, SARAHSZHT, SZOHT, VRSZHT
@@ -36,6 +38,8 @@ __all__ = [
     "SARAHSZHT",
     "SZOHT",
     "VRSZHT",
+    "Ball",
+    "Budget",
     "Estimator",
     "Method",
     "Optimizer",
@@ -47,6 +51,7 @@ __all__ = [
     "Progress",
     "Result",
     "RunError",
+    "Simplex",
     "Status",
     "Trace",
     "__version__",

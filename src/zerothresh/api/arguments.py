@@ -18,7 +18,14 @@ from zerothresh.methods.registry import YOUR_OWN, family_of, make, name_of
 from zerothresh.objective.forms import components_of
 from zerothresh.rounds.advance import TRIAL_ROUNDS, advance, start
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.method import bounds_k_itself, chooses_steps, reserved_calls, sees_whole
+from zerothresh.rounds.method import (
+    asks_feasible,
+    bounds_k_itself,
+    chooses_steps,
+    keeps_constraints,
+    reserved_calls,
+    sees_whole,
+)
 from zerothresh.rounds.plan import Plan
 from zerothresh.rounds.task import Task
 from zerothresh.rounds.vector_outputs import VectorOutputs
@@ -86,6 +93,9 @@ def make_task(
     include: Any,
     exclude: Any,
     groups: Any,
+    constraint: Any = None,
+    values: Any = None,
+    strict: bool = False,
     first_budget: int | None = None,
     outputs: VectorOutputs | None = None,
     parallel: Any = 1,
@@ -119,10 +129,21 @@ def make_task(
         n = max(n, check.whole(getattr(made, "batch", None)) or 1)
     elif outputs is None or not outputs.whole:
         _check_batch(made, n)
-    constraint = Constraint(d, k, bounds=bounds, include=include, exclude=exclude, groups=groups)
-    if constraint.plain and k == d and not bounds_k_itself(made):
+    feasible = Constraint(
+        d,
+        k,
+        bounds=bounds,
+        include=include,
+        exclude=exclude,
+        groups=groups,
+        constraint=constraint,
+        values=values,
+        strict=strict,
+    )
+    _check_constraint(made, feasible)
+    if feasible.plain and k == d and not bounds_k_itself(made):
         warnings.warn(f"k = d = {d}: all coordinates may be non-zero, so nothing is thresholded", stacklevel=4)
-    theta0 = _feasible(x0, d, k, constraint)
+    theta0, remark = _feasible(x0, d, k, feasible)
     if given or not chooses_steps(made):
         estimator.check_start(theta0)
     number = seed_of(seed)
@@ -131,7 +152,7 @@ def make_task(
         n=n,
         method=made,
         estimator=estimator,
-        constraint=constraint,
+        constraint=feasible,
         budget=budget,
         reserve=_reserve(made, n, budget if first_budget is None else first_budget, monitored, outputs),
         seed=number,
@@ -139,6 +160,7 @@ def make_task(
         estimator_given=given,
         first_budget=first_budget,
         outputs=outputs,
+        opening=remark,
         width=check.count("parallel", parallel, what=" (the calls that can run at once), or None"),
     )
     if outputs is None and (task.reserve or chooses_steps(made)):
@@ -288,9 +310,34 @@ def costs_of(n: int, cost: Callable[[int], float] | None, max_cost: float | None
     return prices, limit
 
 
-def _feasible(x0: Any, d: int, k: int, constraint: Constraint) -> Array:
-    """Return the start, read-only; one that is not feasible is projected, with a warning."""
-    theta = np.zeros(d) if x0 is None or isinstance(x0, (int, np.integer)) else start_of(x0)
+def _check_constraint(method: Any, constraint: Constraint) -> None:
+    """Refuse a method that does not keep the user's constraint."""
+    name, further = name_of(method), constraint.further
+    what = "values" if further is not None and further.discrete else "constraint"
+    if further is not None and not keeps_constraints(method):
+        raise ValueError(f"{name} does not support {what}=: take method='auto'")
+    if further is not None and getattr(method, "within", None) is not None:
+        raise ValueError(f"{name} has a constraint of its own (within): give only one of within and {what}")
+    if constraint.strict and not asks_feasible(method):
+        why = "values=: it" if what == "values" else "strict=True: it"
+        raise ValueError(f"{name} does not support {why} queries points that are not feasible; take method='auto'")
+
+
+def _feasible(x0: Any, d: int, k: int, constraint: Constraint) -> tuple[Array, str]:
+    """Return the start, read-only, and a remark about it.
+
+    One that is not feasible is projected: with a warning if a user's start breaks k or the bounds, and otherwise with a
+    remark, because 0 does not keep every constraint.
+    """
+    given = not (x0 is None or isinstance(x0, (int, np.integer)))
+    theta = start_of(x0) if given else np.zeros(d)
+    if constraint.further is not None:
+        if constraint.holds(theta):
+            theta.flags.writeable = False
+            return theta, ""
+        what = "x0 is" if given else "0 is"
+        theta = constraint.project(theta)
+        return theta, f"{what} not feasible, so that the run starts at a feasible point near it."
     if not constraint.holds(theta):
         projected = constraint.project(theta)
         if np.count_nonzero(projected) < np.count_nonzero(theta):
@@ -301,4 +348,4 @@ def _feasible(x0: Any, d: int, k: int, constraint: Constraint) -> Array:
         warnings.warn(what, stacklevel=5)
         theta = projected
     theta.flags.writeable = False
-    return theta
+    return theta, ""

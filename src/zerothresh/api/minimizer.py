@@ -40,6 +40,9 @@ def minimize(
     include: Any = None,
     exclude: Any = None,
     groups: Any = None,
+    constraint: Any = None,
+    values: Any = None,
+    strict: bool = False,
     outputs: str | None = None,
     loss: Any = None,
     workers: Any = 1,
@@ -88,6 +91,13 @@ def minimize(
     include, exclude: lists of coordinates, default None: those that always have a place in the support, and those
         that never get one.
     groups: d labels, default None: coordinates with one label form a group, and k counts groups.
+    constraint: Simplex, Budget, Ball or an object with ``project(v)``, default None: a further constraint, which the
+        result and all iterates keep, such as ``zt.Simplex()`` or ``zt.Budget(total=1, low=0.01, high=0.5)``. If 0 does
+        not keep it, the start is the nearest point that does, and a remark says so.
+    values: array, list of d arrays, or "integers", "bytes" or "on/off", default None: the values that coordinates may
+        have; 0 must be among them, except for coordinates of ``include``. No other point is queried.
+    strict: bool, default False: whether every queried point keeps the constraint too, with at most k non-zeros, because
+        the function is not defined elsewhere. Methods that cannot do so are refused; ``auto`` can.
     outputs: str, default None: "residuals" or "components" if one call returns m outputs. Of residuals r_i, F is the
         mean of loss(r_i); components are the f_i themselves. A call counts once, whatever m is. The first one is made
         at the start.
@@ -170,6 +180,9 @@ def minimize(
             include=include,
             exclude=exclude,
             groups=groups,
+            constraint=constraint,
+            values=values,
+            strict=strict,
             outputs=outputs,
             loss=loss,
             parallel=evaluator.width if width is None else width,

@@ -56,6 +56,18 @@ def objective(target: str) -> Any:
     return found
 
 
+def values(given: str | None) -> str | list[float] | None:
+    """Return what --values names: a kind of values, or the numbers themselves."""
+    if given is None or not any(c.isdigit() for c in given):
+        return given
+    try:
+        return [float(part) for part in given.split(",")]
+    except ValueError:
+        raise BadInput(
+            f"--values must be integers, bytes, on/off or numbers separated by commas, not {given!r}"
+        ) from None
+
+
 def _file(path: Path) -> ModuleType:
     """Import a file as a module."""
     if not os.path.isfile(path):  # which is also false of a name that no file can have

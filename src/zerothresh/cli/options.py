@@ -80,6 +80,31 @@ Groups = Annotated[
         rich_help_panel=_PROBLEM,
     ),
 ]
+Simplex = Annotated[
+    float | None,
+    typer.Option(
+        metavar="TOTAL",
+        help="No coordinate is negative, and all of them sum to this total, as the shares of a mixture sum to 1.",
+        rich_help_panel=_PROBLEM,
+    ),
+]
+Values = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="The values that coordinates may have: integers (with --bounds), bytes, on/off, or numbers separated by "
+        "commas, such as 0,0.5,1. Only such points are queried.",
+        rich_help_panel=_PROBLEM,
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Query feasible points only: with at most k non-zeros, and with --simplex of the right sum.",
+        rich_help_panel=_PROBLEM,
+    ),
+]
 Vectorized = Annotated[
     bool,
     typer.Option(

@@ -40,6 +40,9 @@ def solve(
     include: options.Include = None,
     exclude: options.Exclude = None,
     groups: options.Groups = None,
+    simplex: options.Simplex = None,
+    values: options.Values = None,
+    strict: options.Strict = False,
     vectorized: options.Vectorized = False,
     outputs: options.Outputs = None,
     loss: options.Loss = None,
@@ -78,6 +81,7 @@ def solve(
         from zerothresh.basics import check
         from zerothresh.cli import load, outcome
         from zerothresh.cli import outputs as written_files
+        from zerothresh.constraint.shares import Simplex
         from zerothresh.evaluate.worker_processes import Processes
         from zerothresh.rounds.estimator import Estimator
         from zerothresh.runs import FSYNC_MODES
@@ -122,6 +126,9 @@ def solve(
                 include=load.coordinates("--include", include),
                 exclude=load.coordinates("--exclude", exclude),
                 groups=load.groups(groups),
+                constraint=None if simplex is None else Simplex(simplex),
+                values=load.values(values),
+                strict=strict,
                 workers=workers if processes is None else Processes(processes),
                 parallel=parallel,
                 run=run,

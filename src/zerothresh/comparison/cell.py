@@ -7,8 +7,8 @@ import json
 import shutil
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -52,6 +52,7 @@ class Subject:
     Attributes
     ----------
     fun, x0, n, vectorized, bounds, outputs, loss: as `minimize` takes them.
+    limits: further arguments of `minimize` that say which points are feasible, such as ``constraint``.
     F: returns the exact value at a point; its calls are not counted. None if it is not known.
     mark: the fingerprint, taken once, so that a problem that counts its own calls stays the same problem.
     """
@@ -63,6 +64,7 @@ class Subject:
     F: Callable[[Array], float] | None = None
     mark: str = ""
     bounds: tuple[float, float] | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)
     outputs: str | None = None
     loss: Any = None
 
@@ -91,6 +93,7 @@ class Subject:
             "loss": self.loss,
             "monitor": self.F,
             "bounds": self.bounds,
+            **self.limits,
         }
 
     @property
@@ -142,6 +145,7 @@ class Cell:
         own |= {"method": plain(self.method), "estimator": plain(self.estimator), "start": plain(subject.x0)}
         own |= {} if subject.bounds is None else {"bounds": plain(subject.bounds)}
         own |= subject.form
+        own |= {"limits": plain(dict(subject.limits))} if subject.limits else {}
         short = "".join(c if c.isalnum() else "-" for c in self.label.lower())[:40]
         return f"{short}-{blake2b(json.dumps(own).encode(), digest_size=10).hexdigest()}"
 
@@ -317,6 +321,7 @@ def run_cell(subject: Subject, cell: Cell, kept: Path | None = None, work: Path 
             seed=cell.seed,
             monitor=subject.F,
             bounds=subject.bounds,
+            **subject.limits,
             run=work,
             fsync="batch",
             progress=False,

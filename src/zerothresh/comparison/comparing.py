@@ -202,6 +202,9 @@ def compare(
     vectorized: bool = False,
     outputs: str | None = None,
     loss: Any = None,
+    constraint: Any = None,
+    values: Any = None,
+    strict: bool = False,
     F: Callable[[Array], float] | None = None,
     seed: int = 0,
     jobs: int = 1,
@@ -228,6 +231,7 @@ def compare(
     n: int, the number of components of a function; default: it has none.
     vectorized: bool, default False: whether a function takes many points at once.
     outputs, loss: as `minimize` takes them, default None: whether one call returns many outputs, and their loss.
+    constraint, values, strict: as `minimize` takes them, default None, None and False: what points are feasible.
     F: function of x, the exact F for the curves, whose calls are not counted; default: the problem's own F.
         Without it there are no curves, and F at the end is what `minimize` returns.
     seed: int, default 0.
@@ -262,7 +266,9 @@ def compare(
         )
     if x0 is not None and not isinstance(x0, (int, np.integer)):
         x0 = start_of(x0)
-    subject = Subject.of(problem, x0, n, vectorized, outputs=outputs, loss=loss)
+    given = {"constraint": constraint, "values": values, "strict": strict}
+    limits = {name: value for name, value in given.items() if value is not None and value is not False}
+    subject = Subject.of(problem, x0, n, vectorized, outputs=outputs, loss=loss, limits=limits)
     if F is not None:
         check.function("F", F, "F(x)")
         subject = replace(subject, F=F)
@@ -272,6 +278,7 @@ def compare(
         _check_names(grids)
         own = {"problem": subject.name, "k": k, "budget": budget, "estimator": plain(estimator), "seed": seed}
         own |= {"format": FORMAT, **subject.form}
+        own |= {"limits": plain(dict(limits))} if limits else {}
         name_of_F = getattr(subject.F, "__qualname__", type(subject.F).__qualname__)
         claim_folder(where / IDENTITY, {**own, "x0": plain(subject.x0), "n": n, "F": name_of_F})
 

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 
 from zerothresh.basics import check
 from zerothresh.constraint.bounds import Box
+from zerothresh.constraint.feasible_set import FeasibleSet, Places
+from zerothresh.constraint.grid_values import GridSet
+from zerothresh.constraint.shares import Budget, Simplex
+from zerothresh.constraint.two_step import TwoStepSet
 from zerothresh.sampling.jit import kernel
 
 Array = NDArray[np.float64]
@@ -108,9 +112,9 @@ def hard_threshold(v: Array, k: int) -> Array:
 class Constraint:
     """The feasible set {at most k non-zeros (or k groups), low <= theta <= high, ...}, and the projection onto it.
 
-    The projection is exact: no point of the set is nearer to v. Keeping coordinate j instead of setting it to 0
-    reduces the squared distance by the gain v_j^2 - (v_j - clip(v_j))^2, so the coordinates (or groups) with the k
-    largest gains are kept.
+    The projection is exact: no point of the set is nearer to v, except where a further constraint says otherwise.
+    Keeping coordinate j instead of setting it to 0 reduces the squared distance by the gain
+    v_j^2 - (v_j - clip(v_j))^2, so the coordinates (or groups) with the k largest gains are kept.
 
     Arguments
     ---------
@@ -123,6 +127,12 @@ class Constraint:
     exclude: coordinates that are always 0, in the same form. None (the default) means none.
     groups: a label per coordinate, shape (d,); coordinates with the same label are kept or dropped together.
         None (the default) means that every coordinate is its own group.
+    constraint: a further constraint, such as ``zt.Simplex()``, ``zt.Budget(total=1, low=0.01)`` or ``zt.Ball(2.0)``, or
+        any object with a function ``project``. None (the default) means none.
+    values: the values that coordinates may have: an array for all coordinates, a list of d arrays, or "integers",
+        "bytes" or "on/off". None (the default) means all real numbers.
+    strict: whether every queried point must be in the set, so that only methods that can do without others may ask.
+        False by default. Values are always strict.
     """
 
     def __init__(
@@ -134,6 +144,9 @@ class Constraint:
         include: Sequence[int] | None = None,
         exclude: Sequence[int] | None = None,
         groups: Sequence[int] | None = None,
+        constraint: Any = None,
+        values: Any = None,
+        strict: bool = False,
     ) -> None:
         self.d, self.k = d, k
         self.bounds = self.box = _box(d, bounds)  # `bounds` as given; `box` also fixes excluded coordinates at 0
@@ -161,9 +174,49 @@ class Constraint:
             high = np.full(d, np.inf) if self.box is None else self.box.high.copy()
             low[self.exclude] = high[self.exclude] = 0.0
             self.box = Box(low, high)
+        strict = check.flag("strict", strict)
+        self.further = self._further(constraint, values, strict=strict)
+        self.strict = strict or (self.further is not None and self.further.discrete)
+        if self.further is not None:
+            self.plain, self.box = False, Box(self.further.low, self.further.high)
+
+    def _further(self, constraint: Any, values: Any, *, strict: bool) -> FeasibleSet | None:
+        """Return what the set is beyond bounds, groups and coordinates; None if it is nothing beyond these."""
+        if constraint is None and values is None and not strict:
+            return None
+        none = np.full(self.d, np.inf)
+        low, high = (-none, none) if self.bounds is None else (self.bounds.low, self.bounds.high)
+        unit = np.arange(self.d) if self.groups is None else self.groups
+        places = Places(self.d, self.k, unit, self._forced, low, high, self.exclude)
+        if values is not None:
+            if constraint is not None:
+                raise ValueError("values and constraint cannot be given together: give one of the two")
+            return GridSet(values, places)
+        if isinstance(constraint, type):
+            raise ValueError(
+                f"constraint must be an object, such as zt.{constraint.__name__}(...), not the class "
+                f"{constraint.__name__} itself"
+            )
+        if constraint is None:  # only k and the bounds, which every queried point has to keep
+            return Budget(low=None).bind(places)
+        if isinstance(constraint, (Simplex, Budget)):
+            bound = constraint.bind(places)
+            if bound.is_box and not strict:  # nothing but bounds, which every method keeps
+                self.box = Box(bound.low, bound.high)
+                self.plain = False
+                return None
+            return bound
+        if not check.has_function(constraint, "project"):
+            raise ValueError(
+                "constraint must be zt.Simplex(), zt.Budget(...), zt.Ball(...) or an object with a function "
+                f"project(v), not {check.shown(constraint)}"
+            )
+        return TwoStepSet(constraint, places)
 
     def holds(self, x: Array) -> bool:
         """Whether the point x, shape (d,), is in the set."""
+        if self.further is not None:
+            return self.further.holds(x)
         if self.plain:
             return bool(np.count_nonzero(x) <= self.k)
         support = np.flatnonzero(x)
@@ -172,7 +225,9 @@ class Constraint:
         return bool(size <= self.k) and self.within_bounds(x)
 
     def within_bounds(self, x: Array) -> bool:
-        """Whether the point x, shape (d,), respects the bounds, whatever its support is."""
+        """Whether the point x, shape (d,), respects the bounds and further constraints, whatever its support is."""
+        if self.further is not None:
+            return self.further.holds_dense(x)
         return self.box is None or bool(((x >= self.box.low) & (x <= self.box.high)).all())
 
     def project(self, v: Array) -> Array:
@@ -181,6 +236,10 @@ class Constraint:
             out = np.empty_like(v)
             if not _threshold(v, v, self.k, out, check.LARGEST_SIZE):
                 raise Diverged
+        elif self.further is not None:
+            if not _sound(v):
+                raise Diverged
+            out = self.further.project(v)
         else:
             out = self._project(v)
         out.flags.writeable = False
@@ -190,7 +249,10 @@ class Constraint:
         """Return the nearest point within the bounds, read-only; `Diverged` if x is not finite, or too large."""
         if not _sound(x):
             raise Diverged
-        x = x if self.box is None else np.clip(x, self.box.low, self.box.high)
+        if self.further is not None:
+            x = self.further.clip(x)
+        else:
+            x = x if self.box is None else np.clip(x, self.box.low, self.box.high)
         x.flags.writeable = False
         return x
 

@@ -54,6 +54,8 @@ def advance(task: Task, standing: Standing, plan: Plan, values: Array) -> Standi
     H = HardThreshold(task.constraint)
     search = standing.search.advance(answers, H)
     incumbent = search.incumbent
+    if task.constraint.further is not None and search.stepped and not task.allows(incumbent.theta):
+        raise RuntimeError("the method moved to a point that is not feasible")
     fun, best_x, best_fun, recent = None, standing.best_x, standing.best_fun, standing.recent
     best_outputs = standing.best_outputs
     told = answers.point_values() if task.outputs is None else plan.told(values)

@@ -89,6 +89,20 @@ def reserved_calls(method: Any, n: int, budget: int) -> int:
     return int(reserve(n, budget)) if callable(reserve) else n
 
 
+def keeps_constraints(method: Any) -> bool:
+    """Return whether a method keeps constraints beyond bounds and groups; one that does not says so.
+
+    Whatever takes its steps by ``H`` keeps them. A method that plans with bounds alone says
+    ``keeps_constraints = False``.
+    """
+    return bool(getattr(method, "keeps_constraints", True))
+
+
+def asks_feasible(method: Any) -> bool:
+    """Return whether a method queries feasible points only where ``strict`` asks for it: ``asks_feasible = True``."""
+    return bool(getattr(method, "asks_feasible", False))
+
+
 def sees_whole(method: Any) -> bool:
     """Return whether a method sees F as one component where one call returns many outputs.
 

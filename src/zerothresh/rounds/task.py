@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.rounds.estimator import Estimator
@@ -55,6 +57,7 @@ class Task:
     estimator_given: bool = True  # whether the user gave the estimator
     first_budget: int | None = None  # the budget that the run began with, if it has been raised since
     outputs: VectorOutputs | None = None  # if one call returns many outputs; then a call is a point
+    opening: str = ""  # what the user is told of the start
     width: int = 1  # the calls that take no longer together than one, as the user declared
     workspace: Workspace = field(default_factory=Workspace, repr=False, compare=False)
     family: Family | None = field(default=None, repr=False, compare=False)  # if there are runs for other k
@@ -67,6 +70,18 @@ class Task:
     def allows(self, x: Array) -> bool:
         """Return whether x may be the result; a method without the l0 constraint need only keep the bounds."""
         return self.constraint.holds(x) if is_sparse(self.method) else self.constraint.within_bounds(x)
+
+    def check_queries(self, plan: Plan) -> None:
+        """Refuse a round that asks at a point that is not feasible, where the user forbids that."""
+        if not self.constraint.strict:
+            return
+        last = None
+        for row in range(plan.calls):
+            point = plan.point(row)
+            if point is not last and not (last is not None and np.array_equal(point, last)):
+                if not self.constraint.holds(point):
+                    raise RuntimeError("the method asked for a point that is not feasible, which strict forbids")
+                last = point
 
     def plan(self, probes: Probes, round: int) -> Plan:
         """Return the queries that answer the probes of a round."""

@@ -13,7 +13,10 @@ from zerothresh.methods.registry import name_of
 from zerothresh.rounds.task import Task
 from zerothresh.runs.errors import RunError
 
-ABSENT = {"parallel": 1}  # what an entry means that is not there: folders of older versions do not have these
+ABSENT = {
+    "parallel": 1,
+    "constraint": None,
+}  # what an entry means that is not there: folders of older versions do not have these
 
 
 def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
@@ -42,6 +45,8 @@ def identity_of(task: Task, problem: str | None) -> dict[str, Any]:
         "monitored": task.reserve == 0,
         "problem": problem,
     }
+    if constraint.further is not None:
+        identity["constraint"] = plain(constraint.further.identity() | {"strict": constraint.strict})
     if task.width != ABSENT["parallel"]:
         identity["parallel"] = task.width
     if task.outputs is not None:  # their number is not known before the first call, and the journal tells it
@@ -127,10 +132,13 @@ def compare(folder: Any, stored: dict[str, Any], now: dict[str, Any]) -> None:
     stored: the identity in run.json.
     now: the identity of the present run.
     """
-    for key in [*now, *(name for name in ABSENT if name not in now)]:
+    # A constraint may change the start, too, so that it comes first.
+    for key in ["constraint", *now, *(name for name in ABSENT if name not in now)]:
         value, old = now.get(key, ABSENT.get(key)), stored.get(key, ABSENT.get(key))
         if old == value:
             continue
+        if key == "constraint":
+            raise RunError(_difference(folder, key, old, value))
         if isinstance(old, dict) and isinstance(value, dict):
             for name in [*value, *(set(old) - set(value))]:
                 if old.get(name) != value.get(name):
@@ -140,7 +148,14 @@ def compare(folder: Any, stored: dict[str, Any], now: dict[str, Any]) -> None:
 
 def _difference(folder: Any, name: str, old: Any, new: Any) -> str:
     """Describe a difference between the stored argument and the present one."""
-    hidden = name in ("x0", "bounds", "include", "exclude", "groups")  # stored as digests, which tell a reader nothing
+    hidden = name in (
+        "x0",
+        "bounds",
+        "include",
+        "exclude",
+        "groups",
+        "constraint",
+    )  # stored as digests, which tell a reader nothing
     if name == "monitored":
         what = "a monitor" if old else "no monitor"
     elif name == "masked":

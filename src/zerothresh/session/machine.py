@@ -106,6 +106,8 @@ class Session:
         The last one tells of calls in whose place the worst value was taken, if there were any.
         """
         remarks = self.standing.search.remarks
+        if self.task.opening:
+            remarks = [(0, self.task.opening), *remarks]
         if not self.replaced:
             return remarks
         calls = "1 call counts" if self.replaced == 1 else f"{self.replaced:,} calls count"
@@ -218,6 +220,7 @@ class Session:
                 return None
             plan = self.task.plan(probes, self.standing.round)
             if plan.calls > 0:
+                self.task.check_queries(plan)
                 return plan
             self.standing = advance(self.task, self.standing, plan, plan.zeros())
         self.standing = before

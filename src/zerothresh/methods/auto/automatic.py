@@ -14,13 +14,17 @@ from zerothresh.methods.auto.arm import Arm
 from zerothresh.methods.auto.arms.active_subset import ActiveSubset
 from zerothresh.methods.auto.arms.corner_swaps import CornerSwaps
 from zerothresh.methods.auto.arms.descent import LocalDescent
+from zerothresh.methods.auto.arms.feasible_descent import FeasibleDescent
+from zerothresh.methods.auto.arms.feasible_steps import FeasibleSteps
+from zerothresh.methods.auto.arms.grid_search import GridSearch
 from zerothresh.methods.auto.arms.grouped_slopes import GroupedSlopes
 from zerothresh.methods.auto.arms.linearised_outputs import LinearisedOutputs
 from zerothresh.methods.auto.arms.long_steps import LongSteps
 from zerothresh.methods.auto.arms.random_steps import RandomSteps
 from zerothresh.methods.auto.arms.single_index import SingleIndex
 from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
-from zerothresh.methods.auto.diagnosis import NOTHING_KNOWN, diagnose
+from zerothresh.methods.auto.diagnosis import NOTHING_KNOWN, Diagnosis, diagnose
+from zerothresh.methods.auto.moves.feasible_look import feasible_look
 from zerothresh.methods.auto.race import race
 from zerothresh.methods.auto.settings import RACE
 from zerothresh.methods.program.base_class import Program
@@ -38,6 +42,20 @@ ARMS: tuple[Arm, ...] = (  # in the order in which they are tried: those that te
     LongSteps(),  # a flat start or kinks: long steps, judged by their values
     LinearisedOutputs(),  # calls return residuals: Gauss-Newton steps, again from what the others have found
 )
+
+
+FEASIBLE_ARMS: tuple[Arm, ...] = (  # of constraints beyond bounds: these arms ask within the constraint
+    FeasibleDescent(),  # differences within the set, exchanges by a model or by value
+    FeasibleSteps(),  # transfers, swaps and random steps, judged by their values
+    GridSearch(),  # discrete values
+)
+
+
+def _random(diagnosis: Diagnosis) -> str:
+    """Return what the values at the start tell."""
+    if not diagnosis.random:
+        return "values are not random"
+    return f"random noise of {diagnosis.noise / diagnosis.largest_value:.0e} times the largest value"
 
 
 @register("auto")
@@ -61,6 +79,7 @@ class Auto(Program):
     solves: ClassVar[str] = "any F, l0"
     queries: ClassVar[str] = "those of the strategies that it races"
     memory: ClassVar[str] = "1 per call, and that of its strategies"
+    asks_feasible: ClassVar[bool] = True
     must_improve: ClassVar[bool] = True
     whole: ClassVar[bool] = True
 
@@ -82,15 +101,16 @@ class Auto(Program):
                 return
             context.remark("Other strategies compete for the rest of the budget.")
         context.stage("diagnosis")
-        diagnosis = yield from diagnose(context)
-        context.remark(f"Diagnosis: {diagnosis.summary()}.")
+        beyond = context.constraint.further is not None  # then points off the start may not be feasible
+        diagnosis = yield from feasible_look(context) if beyond else diagnose(context)
+        context.remark(f"Diagnosis: {_random(diagnosis) if beyond else diagnosis.summary()}.")
         context.random = diagnosis.random
         if not context.free().size:
             context.remark("No coordinate is free to change; the start is the result.")
             context.certified = True
             return
         while True:
-            arms = [arm for arm in ARMS if arm.fits(context, diagnosis)]
+            arms = [arm for arm in (FEASIBLE_ARMS if beyond else ARMS) if arm.fits(context, diagnosis)]
             ended = yield from race(context, diagnosis, arms, self.patience)
             if not ended.final:  # nothing is proven, so the rest of the budget is used; a larger one races again
                 ended = yield from race(context, diagnosis, [RandomSteps()], self.patience)

@@ -43,6 +43,7 @@ class GuidedSAGA(Program):
     solves: ClassVar[str] = "smooth finite sum, l0"
     queries: ClassVar[str] = "n (d + 1) once, then 3 or 4"
     memory: ClassVar[str] = "1 per call + n d"
+    keeps_constraints: ClassVar[bool] = False
 
     def search(self, context: Context) -> Asks:
         diagnosis = yield from diagnose(context)

@@ -35,6 +35,7 @@ class HTP(Program):
     solves: ClassVar[str] = "smooth, l0"
     queries: ClassVar[str] = "n d for a support, n (k + 1) on it"
     memory: ClassVar[str] = "1 per call + d^2"
+    keeps_constraints: ClassVar[bool] = False
     whole: ClassVar[bool] = True
 
     exchanges: int = DESCENT.exchanges

@@ -30,6 +30,7 @@ class Index(Program):
     solves: ClassVar[str] = "f_i of a few projections of theta, l0"
     queries: ClassVar[str] = "d + 2 per component once, then 1 to 5 per component"
     memory: ClassVar[str] = "1 per call + n d"
+    keeps_constraints: ClassVar[bool] = False
 
     def search(self, context: Context) -> Asks:
         diagnosis = yield from diagnose(context)

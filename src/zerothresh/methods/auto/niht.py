@@ -54,6 +54,7 @@ class NIHT(Program):
     solves: ClassVar[str] = "smooth, l0"
     queries: ClassVar[str] = "n (d + 2); less with a small budget"
     memory: ClassVar[str] = "1 per call + d"
+    keeps_constraints: ClassVar[bool] = False
     whole: ClassVar[bool] = True
 
     step: str = "exact"

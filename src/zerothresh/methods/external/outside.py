@@ -55,6 +55,7 @@ class Outside(Program):
     solves: ClassVar[str] = "any F, l0 through H_k in the objective"
     queries: ClassVar[str] = "n"
     memory: ClassVar[str] = "that of the package"
+    asks_feasible: ClassVar[bool] = True
     whole: ClassVar[bool] = True
 
     solver: str = "scipy"

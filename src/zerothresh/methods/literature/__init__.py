@@ -1,10 +1,11 @@
 """Methods from the literature: one file per method, each written from its own paper."""
 
+from zerothresh.constraint.two_step import Ball
 from zerothresh.methods.literature.ada_zoro import AdaZORO
 from zerothresh.methods.literature.es_swaps import ESSwaps
 from zerothresh.methods.literature.grace import GraCe
 from zerothresh.methods.literature.ht_es import HTES
-from zerothresh.methods.literature.hzo_ht import HZOHT, Ball
+from zerothresh.methods.literature.hzo_ht import HZOHT
 from zerothresh.methods.literature.rspgf import RSPGF
 from zerothresh.methods.literature.sarah_plus import SARAHPlus
 from zerothresh.methods.literature.sparse_rs import SparseRS

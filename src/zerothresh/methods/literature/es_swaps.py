@@ -46,6 +46,7 @@ class ESSwaps(Program):
     solves: ClassVar[str] = "any F, uses only the order of its values, l0"
     queries: ClassVar[str] = "n"
     memory: ClassVar[str] = "d"
+    keeps_constraints: ClassVar[bool] = False
 
     size: float = 1.0
     swaps: float = 0.3

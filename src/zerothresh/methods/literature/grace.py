@@ -58,6 +58,7 @@ class GraCe(Program):
     solves: ClassVar[str] = "smooth with sparse gradients, l0"
     queries: ClassVar[str] = "about n (2 s log log(d/s) + s + 1)"
     memory: ClassVar[str] = "s d"
+    keeps_constraints: ClassVar[bool] = False
 
     eta: float
     s: int = 5

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import HardThreshold
-from zerothresh.methods.literature.dense import soft_threshold
+from zerothresh.constraint.two_step import Ball
 from zerothresh.methods.registry import register
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -18,38 +16,6 @@ from zerothresh.sampling.philox import Stream
 from zerothresh.theory.complexity import hzo_ht_q
 
 _MOST_DIRECTIONS = 10**9  # no budget allows as many
-
-
-@dataclass(frozen=True)
-class Ball:
-    """The ball {||x|| <= radius}, a convex constraint whose projection preserves the support.
-
-    Arguments
-    ---------
-    radius: float, above 0.
-    norm: str, "l2" (default) or "l1".
-
-    >>> Ball(1.0, "l1").project(np.array([2.0, 0.0, -1.5])).tolist()
-    [0.75, 0.0, -0.25]
-    """
-
-    radius: float
-    norm: str = "l2"
-
-    def __post_init__(self) -> None:
-        check.positive("radius", self.radius, what=" (of the ball)")
-        check.one_of("norm", self.norm, ("l1", "l2"))
-
-    def project(self, v: Array) -> Array:
-        """The nearest point of the ball; zeros stay zeros."""
-        if self.norm == "l2":
-            size = float(np.linalg.norm(v))
-            return v if size <= self.radius else v * (self.radius / size)
-        sizes = np.sort(np.abs(v))[::-1]
-        if sizes.sum() <= self.radius:
-            return v
-        levels = (np.cumsum(sizes) - self.radius) / np.arange(1, v.size + 1)
-        return soft_threshold(v, float(levels[np.flatnonzero(sizes > levels)[-1]]))
 
 
 @dataclass(frozen=True)

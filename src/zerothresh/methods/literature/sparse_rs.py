@@ -48,6 +48,7 @@ class SparseRS(Program):
     solves: ClassVar[str] = "any F, l0"
     queries: ClassVar[str] = "n"
     memory: ClassVar[str] = "d"
+    keeps_constraints: ClassVar[bool] = False
 
     size: float = 1.0
     values: str = "uniform"

@@ -41,6 +41,7 @@ class GaussNewton(Program):
     solves: ClassVar[str] = "mean loss of residuals, l0"
     queries: ClassVar[str] = "d + 2 for a support, 1 per step"
     memory: ClassVar[str] = "m per call + 2 m d"
+    keeps_constraints: ClassVar[bool] = False
     must_improve: ClassVar[bool] = True
     needs_outputs: ClassVar[bool] = True
 

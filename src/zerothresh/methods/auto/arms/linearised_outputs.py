@@ -30,7 +30,9 @@ class LinearisedOutputs:
     decisive: ClassVar[bool] = True
 
     def fits(self, context: Context, diagnosis: Diagnosis | None) -> bool:
-        """Whether calls return residuals, and there is something to choose."""
+        """Whether calls return residuals, there is something to choose, and bounds are the only constraint."""
+        if context.constraint.further is not None:
+            return False
         return context.has_outputs and not isinstance(context.loss, Itself) and context.free().size > 0
 
     def forecast(self, context: Context, diagnosis: Diagnosis | None) -> int:

@@ -29,8 +29,9 @@ class RandomSteps:
     decisive: ClassVar[bool] = False
 
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether something is free to change."""
-        return context.free().size > 0
+        """Whether something is free to change; discrete values need steps of their own length."""
+        further = context.constraint.further
+        return context.free().size > 0 and not (further is not None and further.discrete)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of one value of F for each place of the support."""
