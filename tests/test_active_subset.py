@@ -11,6 +11,8 @@ from zerothresh.methods.auto.arms.active_subset import ActiveSubset
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
 from zerothresh.methods.auto.models.gaussian_process import fit, log_expected_improvement
 from zerothresh.methods.auto.models.quadratic_surface import interpolate, minimise_in_box
+from zerothresh.methods.auto.models.random_process import UNASKED, _negative_log_posterior, fit_random, random_forms
+from zerothresh.methods.auto.models.repeated_noise import RepeatedNoise
 from zerothresh.methods.auto.moves.active_screen import ActiveScreen
 from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
@@ -250,7 +252,7 @@ def searched(Z, y, *, noise=0.0, known=0):
         lambda z, fun: reports.append((z, fun)),
         (Z, y, np.ones(y.size)),
         known=known,
-        noise=noise,
+        noise=RepeatedNoise(noise),
         random=noise > 0,
     )
     return search, reports
@@ -321,6 +323,83 @@ def test_an_indefinite_model_has_its_minimum_on_the_boundary():
     x, value = minimise_in_box(np.array([0.1, 0.0]), np.diag([-1.0, 2.0]), -np.ones(2), np.ones(2), np.zeros((1, 2)))
     assert x == pytest.approx([-1.0, 0.0])
     assert value == pytest.approx(-0.6)
+
+
+# Random values.
+
+
+def random_bowl(points, noise, seed=0):
+    """Values with noise of a bowl in 3 coordinates at random points, and its minimiser."""
+    rng = np.random.default_rng(seed)
+    Z, best = rng.random((points, 3)), np.array([0.3, 0.6, 0.45])
+    return Z, ((Z - best) ** 2).sum(axis=1) + noise * rng.standard_normal(points), best
+
+
+@pytest.mark.parametrize("form", [(True, "gauss"), (False, "matern"), (True, "sum"), (False, "bowl")])
+def test_slopes_of_the_posterior_density_of_random_values_are_its_differences(form):
+    Z, y, _ = random_bowl(15, 0.05)
+    process = fit_random(Z, y, np.ones(15), form, None, 0.05)
+    prior = np.zeros(5), np.ones(5)
+
+    def density(parameters):
+        return _negative_log_posterior(parameters, form[1], Z, process.t, process.known, prior)
+
+    at = np.array([0.1, -0.3, 0.4, 0.2, -2.0])
+    value, slopes = density(at)
+    steps = [(density(at + h)[0] - density(at - h)[0]) / 2e-5 for h in 1e-5 * np.eye(5)]
+    assert np.isfinite(value)
+    assert slopes == pytest.approx(steps, rel=1e-4, abs=1e-4)
+
+
+def test_a_bowl_is_recognised_through_noise_and_its_minimum_found():
+    Z, y, best = random_bowl(40, 0.01)
+    processes = [fit_random(Z, y, np.ones(40), form, None, 0.01) for form in random_forms(3)]
+    process = max(processes, key=lambda one: one.evidence)
+    assert process.is_bowl
+    candidates = np.random.default_rng(1).random((4000, 3))
+    lowest = candidates[np.argmin(process.mean(candidates))]
+    assert np.abs(lowest - best).max() < 0.1
+
+
+def test_a_further_value_is_worth_nothing_where_the_outcome_is_known():
+    Z, y, best = random_bowl(40, 0.05)
+    process = fit_random(Z, y, np.ones(40), (False, "gauss"), None, 0.05)
+    points = np.concatenate([[best], Z[np.argsort(y)[-1:]], best + 0.1 * np.eye(3)])
+    worth = process.worth(points, np.full(5, UNASKED))
+    assert (worth >= 0).all()
+    assert worth[1] < 1e-3 * worth.max()  # the worst point does not become the best one
+
+
+def test_believing_a_point_changes_no_mean_and_makes_it_surer():
+    Z, y, _ = random_bowl(30, 0.05)
+    process = fit_random(Z, y, np.ones(30), (False, "gauss"), None, 0.05)
+    x, others = np.array([0.2, 0.2, 0.2]), np.random.default_rng(1).random((9, 3))
+    for z, number in ((x, UNASKED), (Z[3], 3)):
+        believing = process.believing(z, number)
+        assert believing.mean(others) == pytest.approx(process.mean(others), abs=1e-6)
+        worth = [one.worth(np.stack([z, Z[5]]), np.array([number, 5]))[0] for one in (process, believing)]
+        assert worth[1] <= worth[0] + 1e-12
+
+
+def test_the_noise_is_learnt_from_what_was_asked_again():
+    rng, noise = np.random.default_rng(0), RepeatedNoise(5.0)
+    for _ in range(400):
+        first, second = 2.0 * rng.standard_normal(2)
+        noise.see((second - first) ** 2, 0.5)
+    assert noise.deviation == pytest.approx(2.0, rel=0.1)  # 400 degrees of freedom: a sigma of 3.5 %
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ripples_below_the_noise_do_not_hide_the_bottom_of_a_bowl(seed):
+    def rippled(z):
+        x = 1200 * (z - 0.37)
+        return float(1 + (x**2).sum() / 4000 - np.cos(x / np.sqrt([1, 2, 3])).prod())
+
+    f, active = embedded(rippled, 3, seed)
+    rng = np.random.default_rng(seed)
+    _, context, _, _ = driven(lambda x: f(x) + 0.4 * rng.standard_normal(), arm, k=3, seed=seed, budget=300)
+    assert set(np.flatnonzero(context.theta)) == set(active.tolist())
+    assert f(context.theta) < 1.0  # beside the bottom F is 1 in the mean
 
 
 def test_diagnosis_has_what_the_arm_reads():

@@ -173,6 +173,20 @@ GAUSSIAN_PROCESS = GaussianProcessSettings()
 
 
 @dataclass(frozen=True)
+class RandomProcessSettings:
+    """What a Gaussian process for random values has beside the priors above."""
+
+    ripples: float = 0.02  # of the spread: what is expected to change from point to point beside the smooth part
+    amplitude_range: tuple[float, float] = (-3.0, 6.0)  # logarithms: a bowl with long lengths has a large amplitude
+    bend: float = 4.0  # of the noise: the warp bends at least this far above the lowest value, which is low by chance
+    nodes: int = 9  # of Gauss-Hermite quadrature, up to 4.5 deviations
+    repeats: tuple[int, ...] = (1, 4)  # values at a point whose worth is considered: one hardly shows a rare fall
+
+
+RANDOM_PROCESS = RandomProcessSettings()
+
+
+@dataclass(frozen=True)
 class QuadraticModelSettings:
     """The numerical limits of quadratic interpolation."""
 
@@ -238,12 +252,31 @@ GLOBAL_SEARCH = GlobalSearchSettings()
 class BeliefSettings:
     """Which point is the best one if values are random."""
 
-    most_points: int = 60  # lowest values that the process goes near: higher ones tell little of the bottom
-    hoped: float = 1.5  # deviations that a rival may be better than believed
-    most_repeats: int = 16  # further values after each descent at most, which takes some dozen itself
+    most_points: int = 120  # lowest and newest values that the process goes near: its cost grows with their cube
+    caution: float = 0.5  # deviations that are added to what is believed: a value that was seen once may be luck
 
 
 BELIEF = BeliefSettings()
+
+
+@dataclass(frozen=True)
+class KnowledgeSettings:
+    """Where a further random value is worth most."""
+
+    patience: int = 16  # calls without improvement that end a descent: single values hardly show one under noise
+    least_values: int = (
+        2  # at the best point: an estimate of the noise that is too low is found out
+    )
+    rivals: int = 25  # best points that may be asked for again
+    distances: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)  # lengths from the best point, of points around it
+    promising: int = 100  # of these points: those of smallest mean
+    nearby: int = 40  # others of them, by chance
+    wide: int = 80  # random points of the cube
+    corners: int = 40  # random corners of it: they tell most of a bowl
+    refinements: int = 14  # rounds that refine the minimiser of the mean: to a thousandth of a length
+
+
+KNOWLEDGE = KnowledgeSettings()
 
 
 # --- Grouped slopes: fewer calls than coordinates -------------------------------------------------------------------

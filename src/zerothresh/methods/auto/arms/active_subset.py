@@ -12,10 +12,11 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.models.repeated_noise import RepeatedNoise
 from zerothresh.methods.auto.moves.active_screen import ActiveScreen, most_active
 from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.bisection import TooManyActive
-from zerothresh.methods.auto.moves.cube_search import CubeSearch
+from zerothresh.methods.auto.moves.cube_search import CubeSearch, merged
 from zerothresh.methods.auto.moves.descents import Descents
 from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.auto.settings import TINY
@@ -86,6 +87,7 @@ class _SubsetSearch:
         self.rows: list[tuple[Indices, Array, float]] = []  # points by their non-zeros, and F there
         self.looks = 0
         self.complete = False  # whether no further coordinates are looked for, because there are too many
+        self.noise = RepeatedNoise(diagnosis.noise)
         self.cube: CubeSearch | None = None  # the search at work
         self.latest = screen.lowest  # the last point, and the values of the screen's components there
         self.base = np.zeros(context.d)  # what is not searched on stays like this
@@ -129,7 +131,7 @@ class _SubsetSearch:
 
         X, y, counts, hybrids = self._data(chosen)
         data = (X - low) / (high - low), y, counts
-        search = CubeSearch(context, ask, report, data, known=hybrids, noise=self.diagnosis.noise, random=random)
+        search = CubeSearch(context, ask, report, data, known=hybrids, noise=self.noise, random=random)
         self.cube = search
         yield from self._descend(search, chosen)
 
@@ -145,7 +147,7 @@ class _SubsetSearch:
             yield from self._screen_again(weak=descents.all_kinds_made)
             if len(screen.active) > known or (chosen.size < known and descents.all_kinds_made):
                 return
-            best = search.Z[int(np.argmin(search.y))]
+            best = search.Z[search.best]
             at_edge = np.abs(best - 0.5) > 0.5 - SET.edge
             if (at_edge & ~screen.bounded[chosen]).any():
                 screen.reach *= 2
@@ -183,6 +185,8 @@ class _SubsetSearch:
                 X.append(theta[chosen])
                 y.append(fun)
         points, means, counts, known = np.array(X).reshape(-1, chosen.size), np.array(y), np.ones(len(y)), 0
+        if self.diagnosis.random:
+            points, means, counts = merged(points, means)
         if self.screen.components.size == self.context.n and not others.size:
             hybrids = self.screen.seen(chosen)
             points, means = np.concatenate([hybrids[0], points]), np.concatenate([hybrids[1], means])

@@ -17,13 +17,13 @@ from zerothresh.methods.auto.settings import TINY
 Form = tuple[bool, str]  # whether values are warped by a logarithm, and the name of the kernel
 
 
-def forms(p: int, random: bool) -> list[Form]:
-    """Return the forms to try; noise forbids the warp, whose bend follows the lowest value."""
+def forms(p: int) -> list[Form]:
+    """Return the forms to try."""
     kernels = ["gauss", "matern"] + (["sum"] if p > 1 else [])
-    return [(warped, kernel) for warped in ([False] if random else [False, True]) for kernel in kernels]
+    return [(warped, kernel) for warped in (False, True) for kernel in kernels]
 
 
-def _correlation(kernel: str, r2: Array) -> tuple[Array, Array]:
+def correlation(kernel: str, r2: Array) -> tuple[Array, Array]:
     """Return the correlation at squared distances r2, and -2 times its derivative by r2."""
     if kernel == "gauss":
         c = np.exp(-0.5 * r2)
@@ -68,10 +68,6 @@ class GaussianProcess:
     def lengths(self) -> Array:
         """The length of each coordinate, over which F changes."""
         return np.exp(self.parameters[:-2])
-
-    def believed(self) -> Array:
-        """Return the mean at the points where values are known, in their own unit; of values without a warp."""
-        return self.centre + self.scale * self.predict(self.X)[0]
 
     def given(self, X: Array, y: Array, counts: Array) -> GaussianProcess:
         """Return the process with the same parameters, given other values."""
@@ -121,10 +117,10 @@ def _cross_covariance(kernel: str, parameters: Array, Z: Array, X: Array) -> Arr
     amplitude = math.exp(2 * parameters[p])
     A, B = Z * np.exp(-parameters[:p]), X * np.exp(-parameters[:p])
     if kernel == "sum":
-        terms = [_correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)]
+        terms = [correlation("matern", (A[:, j, None] - B[:, j]) ** 2)[0] for j in range(p)]
         return np.asarray(amplitude / p * np.sum(terms, axis=0))
     r2 = np.maximum(np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B) - 2 * A @ B.T, 0.0)
-    return amplitude * _correlation(kernel, r2)[0]
+    return amplitude * correlation(kernel, r2)[0]
 
 
 def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float, tuple[float, float]]:
@@ -144,7 +140,7 @@ def _standardise(y: Array, warped: bool) -> tuple[Array, float, float, float, tu
     return t, jacobian - y.size * math.log(deviation), centre, deviation, (lowest, scale)
 
 
-def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, noise: float = 0.0) -> GaussianProcess:
+def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None) -> GaussianProcess:
     """Fit the parameters by their posterior density.
 
     Arguments
@@ -152,12 +148,11 @@ def fit(X: Array, y: Array, counts: Array, form: Form, start: Array | None, nois
     X: array of shape (points, p) in the unit cube. y: array (points,), the values, means of ``counts`` calls each.
     form: the warp and the kernel.
     start: the parameters to start from, or None: then two standard starts are tried.
-    noise: float, the standard deviation of a random value, around which the prior of the noise is.
     """
     p = X.shape[1]
     t, jacobian, centre, scale, warp = _standardise(y, form[0])
     squares = (X[:, None, :] - X[None, :, :]) ** 2
-    prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(max(noise / scale, SET.least_noise))])
+    prior = np.array([math.log(SET.usual_length)] * p + [0.0, math.log(SET.least_noise)])
     spread = np.array([SET.length_spread] * p + [SET.amplitude_spread, SET.noise_spread])
 
     def objective(parameters: Array) -> tuple[float, Array]:
@@ -186,10 +181,10 @@ def _covariance(
     p = squares.shape[2]
     amplitude, inverse = math.exp(2 * parameters[p]), np.exp(-2 * parameters[:p])
     if kernel == "sum":
-        terms = [_correlation("matern", squares[:, :, j] * inverse[j]) for j in range(p)]
+        terms = [correlation("matern", squares[:, :, j] * inverse[j]) for j in range(p)]
         terms = [(amplitude / p * c, amplitude / p * s) for c, s in terms]
     else:
-        c, s = _correlation(kernel, squares @ inverse)
+        c, s = correlation(kernel, squares @ inverse)
         terms = [(amplitude * c, amplitude * s)]
     K = np.sum([c for c, _ in terms], axis=0)
     K[np.diag_indices_from(K)] += math.exp(2 * parameters[p + 1]) / counts + SET.jitter

@@ -1,64 +1,51 @@
 """Which of the points asked for is the best one, if values are random: the one that is believed to be.
 
-F is taken for the sum of a Gaussian process and of ripples that it does not follow, whose variance is what the process
-takes for noise beyond the noise that is known. The belief at a point lies between its values and the process, the
-nearer to its values the more of them there are. So a value that is low by chance is not believed, and neither is a
-process that has smoothed F too much.
+The belief at a point lies between its values and what a process expects from its neighbours, the nearer to its values
+the more of them there are. So a value that is low by chance is not believed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import numpy as np
 
-from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.models.gaussian_process import fit, forms
-from zerothresh.methods.auto.models.squares import square
+from zerothresh.basics.arrays import Indices
+from zerothresh.methods.auto.models.random_process import RandomProcess, fit_random, random_forms
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
 from zerothresh.methods.auto.settings import BELIEF as SET
-from zerothresh.rounds.answers import Answers
-from zerothresh.rounds.requests import Probes
 
 
-def believed(search: CubeSearch) -> tuple[Indices, Array, Array]:
-    """Return the lowest of the points that may be returned, what F is believed to be there, and how sure that is."""
-    lowest = np.argsort(search.y, kind="stable")[: SET.most_points]
-    X, y, counts = search.Z[lowest], search.y[lowest], search.counts[lowest]
+def fit_belief(search: CubeSearch, *, anew: bool) -> tuple[RandomProcess, Indices]:
+    """Fit a process to the lowest and the newest values, and say which they are.
+
+    ``anew`` tries all forms, of which the evidence chooses; otherwise the last one is kept.
+    """
+    used = np.arange(search.y.size)
+    if used.size > SET.most_points:
+        lowest = np.argsort(search.y, kind="stable")[: SET.most_points // 2]
+        newest = np.setdiff1d(used, lowest)[lowest.size - SET.most_points :]
+        used = np.union1d(lowest, newest)
+    X, y, counts = search.Z[used], search.y[used], search.counts[used]
+    candidates = random_forms(search.p) if anew or search.form is None else [search.form]
     processes = [
-        fit(X, y, counts, form, search.parameters.get(form), noise=search.noise) for form in forms(search.p, True)
+        fit_random(X, y, counts, form, search.parameters.get(form), search.noise.deviation) for form in candidates
     ]
     search.parameters.update((process.form, process.parameters) for process in processes)
     process = max(processes, key=lambda one: one.evidence)
-    noise = square(search.noise / process.scale) / counts
-    ripples = max(float(np.exp(2 * process.parameters[-1])) - square(search.noise / process.scale), 0.0)
-    smooth, deviation = process.predict(X)
-    share = ripples / (ripples + noise)
-    mean = process.centre + process.scale * (smooth + share * (process.t - smooth))
-    spread = process.scale * np.sqrt(np.square(deviation) + share * noise)
-    own = lowest >= search.known
-    return lowest[own], mean[own], spread[own]
+    search.form = process.form
+    return process, used
+
+
+def believe(search: CubeSearch, process: RandomProcess, used: Indices) -> None:
+    """Note and report which of the points that may be returned is believed to be the best one."""
+    own = np.flatnonzero(used >= search.known)
+    if not own.size:
+        return
+    mean, deviation = process.at_values()
+    best = own[np.argmin((mean + SET.caution * deviation)[own])]
+    search.best, search.level = int(used[best]), float(process.warp.original(mean[best : best + 1])[0])
+    search.report(search.Z[search.best], search.level)
 
 
 def report_believed_best(search: CubeSearch) -> None:
     """Report the point that is believed to be the best one."""
-    points, mean, _ = believed(search)
-    if points.size:
-        best = int(np.argmin(mean))
-        search.report(search.Z[points[best]], float(mean[best]))
-
-
-def settle(search: CubeSearch) -> Generator[Probes, Answers, None]:
-    """Ask again for the best point and its rival, which might well be better, until there is none."""
-    for _ in range(SET.most_repeats):
-        points, mean, spread = believed(search)
-        if points.size < 2:
-            return
-        best = int(np.argmin(mean))
-        hoped = mean - SET.hoped * spread
-        hoped[best] = np.inf
-        rival = int(np.argmin(hoped))
-        if hoped[rival] >= mean[best]:
-            break
-        yield from search.ask_again(int(points[max(best, rival, key=lambda i: spread[i])]))
-    report_believed_best(search)
+    believe(search, *fit_belief(search, anew=False))

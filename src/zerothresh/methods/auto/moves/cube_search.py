@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.gaussian_process import Form
+from zerothresh.methods.auto.models.repeated_noise import RepeatedNoise
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
@@ -17,6 +18,13 @@ from zerothresh.rounds.requests import Probes
 Mask = NDArray[np.bool_]
 Ask = Callable[[list[Array]], Generator[Probes, Answers, Array]]  # points of the cube -> values of F
 Report = Callable[[Array, float], None]  # a point of the cube that may be returned, and what F is believed to be there
+
+
+def merged(points: Array, values: Array) -> tuple[Array, Array, Array]:
+    """Return each of the points once, in the order in which they came, with mean and number of its values."""
+    _, first, where, counts = np.unique(points, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    order, means = np.argsort(first), np.bincount(where.ravel(), weights=values, minlength=first.size) / counts
+    return points[first[order]], means[order], counts[order].astype(float)
 
 
 class CubeSearch:
@@ -30,11 +38,12 @@ class CubeSearch:
     Z, y, counts: arrays of shape (points, p), (points,) and (points,): values that are known already, and of how many
         calls each is the mean.
     known: int, how many of them, the first ones, may be infeasible and are not reported.
-    noise: float, the standard deviation of a value. random: whether a point gives different values.
+    noise: the standard deviation of a value. random: whether a point gives different values.
 
     Attributes
     ----------
-    parameters: of the processes that were fitted to the lowest values.
+    parameters, form: of the processes that were fitted to random values, and the form that fitted best.
+    best, level: the number of the point that is believed to be the best one, and what F is believed to be there.
     basins: the bottoms of descents that have ended, with their widths.
     """
 
@@ -46,7 +55,7 @@ class CubeSearch:
         data: tuple[Array, Array, Array],
         *,
         known: int,
-        noise: float,
+        noise: RepeatedNoise,
         random: bool,
     ) -> None:
         self.context, self._ask, self.report = context, ask, report
@@ -54,6 +63,8 @@ class CubeSearch:
         self.noise, self.random = noise, random
         self.known, self.p = known, self.Z.shape[1]
         self.parameters: dict[Form, Array] = {}
+        self.form: Form | None = None
+        self.best, self.level = int(np.argmin(self.y)) if self.y.size else 0, float(self.y.min(initial=np.inf))
         self.basins: list[tuple[Array, Array]] = []
 
     def ask(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
@@ -65,14 +76,22 @@ class CubeSearch:
         if not self.random:
             best = int(np.argmin(values))
             self.report(points[best], float(values[best]))
+            self.best = int(np.argmin(self.y))
         return values
 
-    def ask_again(self, index: int) -> Generator[Probes, Answers, None]:
-        """Ask for F once more at a point, and keep the mean."""
-        value = float((yield from self._ask([self.Z[index]]))[0])
+    def ask_or_repeat(self, points: list[Array], numbers: list[int]) -> Generator[Probes, Answers, Array]:
+        """Ask for F at points; a value for a point with a number joins the mean of those that are known there."""
+        values = yield from self._ask(points)
         self.y, self.counts = self.y.copy(), self.counts.copy()
-        self.counts[index] += 1
-        self.y[index] += (value - self.y[index]) / self.counts[index]
+        fresh = [place for place, number in enumerate(numbers) if number < 0]
+        for value, number in zip(values.tolist(), numbers, strict=True):
+            if number >= 0:
+                self.counts[number] += 1
+                self.y[number] += (value - self.y[number]) / self.counts[number]
+        self.Z = np.concatenate([self.Z, np.reshape([points[place] for place in fresh], (len(fresh), self.p))])
+        self.y = np.concatenate([self.y, values[fresh]])
+        self.counts = np.concatenate([self.counts, np.ones(len(fresh))])
+        return values
 
     @property
     def fall(self) -> float:

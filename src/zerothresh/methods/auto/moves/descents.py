@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.methods.auto.moves.believed_best import settle
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
+from zerothresh.methods.auto.moves.knowledge_descent import descend_by_knowledge, follows
 from zerothresh.methods.auto.moves.process_descent import descend_by_process
 from zerothresh.methods.auto.moves.quadratic_descent import descend_by_quadratic
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
@@ -26,6 +26,9 @@ class Descents:
     has found is polished by a quadratic model, and then another one looks for the next basin. Otherwise a kind that has
     just found something better goes on, or else the one that has had the fewest values is next. The two kinds of
     descents by a quadratic model count as if they had begun together.
+
+    If values are random, the process asks where a value is worth most. While it follows F as far as noise lets one see,
+    a quadratic model would see nothing more, and it goes on alone.
     """
 
     def __init__(self, search: CubeSearch) -> None:
@@ -39,18 +42,22 @@ class Descents:
     @property
     def all_kinds_made(self) -> bool:
         """Whether each kind of descent has been made that may find something better."""
-        return self.made >= ({"process", "near"} if self.trusted else set(KINDS))
+        enough = {"process"} if self.search.random else {"process", "near"}
+        return self.made >= (enough if self.trusted else set(KINDS))
 
     def next(self) -> Generator[Probes, Answers, None]:
         """Make one descent."""
         search, kind, begin = self.search, self.kind, self.search.y.size
         first = kind not in self.made
-        before, fall = (search.y.min(), search.fall) if begin else (np.inf, 0.0)
-        if kind == "process":
+        before, asked = self._lowest(), search.counts.sum()
+        gain = self._least_gain() if begin else 0.0
+        if kind == "process" and search.random:
+            self.trusted = follows((yield from descend_by_knowledge(search)))
+        elif kind == "process":
             closed = len(search.basins)
-            process = yield from descend_by_process(search, everywhere=first or self.additive or search.random)
+            process = yield from descend_by_process(search, everywhere=first or self.additive)
             self.additive = process.additive
-            self.trusted = (self.trusted or process.predicts()) and (search.random or len(search.basins) > closed)
+            self.trusted = (self.trusted or process.predicts()) and len(search.basins) > closed
         elif kind == "far":
             outside = search.outside_basins()
             known = first and outside.size > 0
@@ -59,15 +66,15 @@ class Descents:
         else:
             shortest, longest = SET.near_radii
             radius = shortest * (longest / shortest) ** float(search.context.rng.uniform()[0])
-            yield from descend_by_quadratic(search, start=search.Z[int(np.argmin(search.y))], radius=radius)
-        if search.random:
-            yield from settle(search)
-        self.values[kind] += search.y.size - begin
+            yield from descend_by_quadratic(search, start=search.Z[search.best], radius=radius)
+        self.values[kind] += search.counts.sum() - asked
         if not self.made & {"near", "far"}:
             self.values["near"] = self.values["far"] = self.values[kind] if kind != "process" else 0.0
         self.made.add(kind)
-        better = search.y.min() < before - SET.gain * fall
-        if kind == "process" and (first or better) and self.trusted:
+        better = self._lowest() < before - gain
+        if search.random and self.trusted:
+            self.kind = "process"
+        elif kind == "process" and (first or better) and self.trusted:
             self.kind = "near"  # a process ends near the bottom of its basin, a quadratic model at the bottom
         elif kind == "near" and self.trusted:
             self.kind = "process"  # if this was a wrong basin, another process finds the next one with the fewest calls
@@ -75,6 +82,15 @@ class Descents:
             self.kind = "near"
         elif first or not better:
             self.kind = min(KINDS if self.trusted else RIPPLED, key=self._turn)
+
+    def _lowest(self) -> float:
+        """Return the lowest value, or what is believed to be the lowest one."""
+        return self.search.level if self.search.random else float(self.search.y.min(initial=np.inf))
+
+    def _least_gain(self) -> float:
+        """Return by how much this must fall to count as better."""
+        search = self.search
+        return SET.believed_margin * search.noise.deviation if search.random else SET.gain * search.fall
 
     def _turn(self, kind: str) -> float:
         """Return the values that a kind has had, weighted: a process that predicts F needs the fewest."""

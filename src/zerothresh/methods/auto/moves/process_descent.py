@@ -17,7 +17,6 @@ from zerothresh.methods.auto.models.gaussian_process import (
     forms,
     log_expected_improvement,
 )
-from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.cube_search import CubeSearch, Mask
 from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
 from zerothresh.methods.auto.settings import WIDE
@@ -47,7 +46,6 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
     fitted: dict[Form, Array] = {}  # the parameters of each form, to start from
     failures, turn, form = 0, 0, None
     patience = SET.patience if search.context.width == 1 else WIDE.patience
-    margin = SET.believed_margin * search.noise if search.random else 0.0
     path: list[float] = []  # the lowest value of this descent before each call
     while True:
         used = _usable(search, begin)
@@ -56,18 +54,16 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         if process.additive and search.basins:  # what is known of a basin tells of the others, too
             used = _not_too_many(search, np.arange(search.y.size))
             process = process.given(search.Z[used], search.y[used], search.counts[used])
-        believed = process.believed() if search.random else search.y[used]
         own = np.flatnonzero((used >= begin) & ~_in_basins(search, process, search.Z[used]))
         if not own.size:  # begin elsewhere
             yield from search.ask(list(rng.uniform(p * p).reshape(p, p)))
             break
-        lowest = own[np.argmin(believed[own])]
+        lowest = own[np.argmin(search.y[used[own]])]
         centre = search.Z[used[lowest]]
-        if search.random:
-            report_believed_best(search)
-        better = not path or believed[lowest] < min(path) - max(SET.gain * search.fall, margin)
+        value = float(search.y[used[lowest]])
+        better = not path or value < min(path) - SET.gain * search.fall
         failures, width = (0, 1.0) if better else (failures + 1, max(SET.narrowing * width, SET.least_width))
-        path.append(float(believed[lowest]))
+        path.append(value)
         if failures >= patience:
             search.close_basin(centre, process.lengths)
             break
@@ -130,9 +126,8 @@ def _not_too_many(search: CubeSearch, chosen: Indices) -> Indices:
 def _best_fit(search: CubeSearch, used: Indices, fitted: dict[Form, Array], form: Form | None) -> GaussianProcess:
     """Fit the process in one form, or in all forms, of which the evidence chooses."""
     X, y, counts = search.Z[used], search.y[used], search.counts[used]
-    noise = search.noise if search.random else 0.0
-    candidates = forms(search.p, search.random) if form is None else [form]
-    processes = [fit(X, y, counts, candidate, fitted.get(candidate), noise) for candidate in candidates]
+    candidates = forms(search.p) if form is None else [form]
+    processes = [fit(X, y, counts, candidate, fitted.get(candidate)) for candidate in candidates]
     fitted.update((process.form, process.parameters) for process in processes)
     return max(processes, key=lambda process: process.evidence)
 
@@ -153,8 +148,6 @@ def _propose(
     rng, p = search.context.rng, search.p
     low, high = np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0)
     lengths = np.clip(process.lengths, *SET.length_range)
-    if search.random:
-        target = float(process.predict(centre[None])[0][0])
 
     def score(points: Array) -> Array:
         mean, deviation = process.predict(points)
@@ -185,6 +178,6 @@ def _propose(
         values = np.maximum(values, found[every, best])
         distance *= SET.refined_shrink
     z = points[int(np.argmax(values))]
-    if not search.random and np.abs(search.Z - z).max(axis=1).min() < SET.same:
+    if np.abs(search.Z - z).max(axis=1).min() < SET.same:
         z = low + (high - low) * rng.uniform(p)
     return np.asarray(z)

@@ -113,7 +113,7 @@ class QuadraticDescent:
         search = self.search
         moves, values = (search.Z[self.used] - self.z) / self.radius, search.y[self.used]
         scale = max(float(values.std()), TINY)
-        ridge = square(SET.misfit) + (square(search.noise / scale) if search.random else 0.0)
+        ridge = square(SET.misfit) + (square(search.noise.deviation / scale) if search.random else 0.0)
         _, g, H = interpolate(moves, values / scale, self.H / scale, ridge)
         self.H = scale * H
         return scale * g
