@@ -480,6 +480,24 @@ class IndexSettings:
 
 
 @dataclass(frozen=True)
+class PartialRowSettings:
+    """Screening by single entries of rows. In brackets: true coordinates of 10 found, d = 10,000, 400,000 calls."""
+
+    first_entries: float = 12.0  # per coordinate, that the budget must cover: three full rows take a quarter of them
+    first_share: float = 0.06  # of all entries, that the budget must cover: .04 finds 1 of 10 (simulated), .08 finds 9
+    fewest_components: float = 8.0  # times log d: with fewer, no score can stand out clearly
+    most_entries: float = 2e8  # components times coordinates: a table of so many bits and bytes is kept
+    most_numbers: int = 4_000_000  # in one round of dense points
+    directions: int = 3  # random ones along which a component is sampled: the steepest of them is hardly ever flat
+    longest_reach: float = 10.0  # times the usual step, where a component is flat along all directions
+    prior_entries: float = 3.0  # that the usual size of entries counts as, for the size of one coordinate's (10: same)
+    share: float = 0.1  # of the coordinates is asked on one further component per round (0.2: 7.7, 0.05: 9.0; 9.2)
+    column_price: float = 1.0  # over the price of a coordinate found at which a column is asked (0.5: 9.1, 2: 9.6)
+    likely: float = 0.5  # the probability from which a column is always asked
+    kept_values: int = 6  # of F, kept for the last fit
+
+
+@dataclass(frozen=True)
 class CurveSettings:
     """The functions l_i of one variable: where they are sampled, and how the modelled F is minimised."""
 
@@ -525,6 +543,7 @@ class CurveSettings:
 
 ROWS = RowSettings()
 INDEX = IndexSettings()
+PARTIAL_ROWS = PartialRowSettings()
 CURVES = CurveSettings()
 
 

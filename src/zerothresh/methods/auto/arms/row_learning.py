@@ -217,6 +217,13 @@ class RowLearner:
         kappa = yield from self._measured_curvatures(rows, components, values, point)
         return rows, kappa, 1.0 - kappa * (rows @ (point - context.theta0)[C])
 
+    def elsewhere(self) -> Array:
+        """Return a random point at the natural length from the start."""
+        context, C = self.context, self.data.C
+        move = np.zeros(context.d)
+        move[C] = context.rng.normal(C.size)
+        return context.inside(context.theta0 + move * (self.diagnosis.length / float(np.linalg.norm(move))))
+
     def has_the_form(self, theta: Array) -> Generator[Probes, Answers, bool]:
         """Test whether the model predicts slopes at another point; if not, the components have several scores."""
         error = yield from self.prediction_error(theta)

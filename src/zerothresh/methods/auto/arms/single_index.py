@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from zerothresh.methods.auto.arm import Ended
+from zerothresh.methods.auto.arms.partial_rows import PartialRows, affords_entries
 from zerothresh.methods.auto.arms.single_index_model import SingleIndexModel, affordable
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.settings import ROWS
@@ -31,14 +32,20 @@ class SingleIndex:
         """Whether there are enough smooth components, and calls for the rows of the first ones; no groups."""
         several = context.n >= ROWS.tested and context.free().size > 0
         smooth = not (diagnosis.rough or diagnosis.kink)
-        return several and smooth and context.constraint.groups is None and affordable(context)
+        if not several or not smooth or context.constraint.groups is not None:
+            return False
+        return affordable(context) or (affords_entries(context) and not diagnosis.random)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of all rows and of the fit, after which the model has to be right."""
+        if not affordable(context):
+            return math.ceil(context.left)
         differences = context.free().size * (1 + diagnosis.central)
         return math.ceil(ROWS.reserve * context.n * (differences + ROWS.fit_values))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
+        if not affordable(context):
+            return Ended((yield from PartialRows(context, diagnosis).search()))
         model = SingleIndexModel(context, diagnosis)
         reason = yield from model.search()
         return Ended(reason, model.exact)

@@ -106,7 +106,7 @@ class SingleIndexModel:
             rest = (m - len(data)) * (data.C.size + 2)  # calls that a wrong form would waste
             early = data.lam and not self.state.diagnosis.random and len(data) <= ROWS.tested and rest > ROWS.test_saves
             if learnt and early:  # random Hessians may look like one l2 term
-                yield from self.learner.has_the_form(self._elsewhere())
+                yield from self.learner.has_the_form(self.learner.elsewhere())
             learnt = learnt and not self.learner.several_scores and (yield from self.learner.learn(m))
             if self.learner.several_scores:
                 return "The components are not functions of one score."
@@ -141,13 +141,6 @@ class SingleIndexModel:
         self.exact = yield from certify(self.state)
         publish(self.state)
         return "The single-index model has converged" + (", and its support is proven." if self.exact else ".")
-
-    def _elsewhere(self) -> Array:
-        """Return a random point at the natural length from the start."""
-        context, C = self.context, self.data.C
-        move = np.zeros(context.d)
-        move[C] = context.rng.normal(C.size)
-        return context.inside(context.theta0 + move * (self.state.diagnosis.length / float(np.linalg.norm(move))))
 
     def _sparsity(self, m: int) -> int:
         """Return the number of non-zeros that m components can determine."""
