@@ -235,7 +235,7 @@ def regression(seed, logistic, n=150, d=50, k=5):
 
 
 @pytest.mark.parametrize("logistic", [False, True])
-@pytest.mark.parametrize(("values", "better"), [(1.1, 14), (2.0, 16), (4.0, 18)])
+@pytest.mark.parametrize(("values", "better"), [(1.1, 14), (2.0, 16), (2.5, 20), (4.0, 20), (8.0, 19)])
 def test_few_calls_on_many_components_mostly_improve_on_the_start_and_never_harm(logistic, values, better):
     ratios = []
     for seed in range(20):

@@ -1,6 +1,7 @@
 """The race: several arms share one budget, and calls go to the arm that makes progress.
 
-An entrant leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
+An entrant that is in the middle of a step which is worth nothing unless it is finished goes on. Apart from that, an
+entrant leads if its own test has confirmed its assumption, for as many calls as it forecast and then as long as it
 gains something before its calls have doubled. Without a leader, entrants get their trial: first those that test their
 own assumption and end if that fails, then the others in their order, those last whose forecast is a large part of the
 budget. While somebody makes progress, a trial waits until its price is small beside the calls used so far. Among those
@@ -67,6 +68,11 @@ class Entrant:
         """Whether its assumption was confirmed, and it has not doubled its calls since its last gain."""
         confirmed = self._search is not None and self.context.confirmed
         return confirmed and (self.progresses or self.calls <= self.lead)
+
+    @property
+    def committed(self) -> bool:
+        """Whether what it has begun is worth its calls only when it is finished."""
+        return self._search is not None and self.context.committed
 
     @property
     def progresses(self) -> bool:
@@ -200,7 +206,7 @@ def choose(able: Sequence[Entrant]) -> Entrant:
 
     The rule is at the top of this file.
     """
-    leading = [one for one in able if one.leads]
+    leading = [one for one in able if one.committed] or [one for one in able if one.leads]
     if leading:
         return leading[0]
     used = sum(one.calls for one in able)

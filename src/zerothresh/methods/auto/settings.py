@@ -333,16 +333,18 @@ GROUPED_SLOPES = GroupedSlopesSettings()
 
 @dataclass(frozen=True)
 class DistilledStepSettings:
-    """A step from few calls on many components. In brackets: runs better than the start at 1.1 n and 2 n calls."""
+    """A step from few calls on many components."""
 
-    race_share: float = 0.8  # of the calls, for the race; the last coordinates get the rest: 0.7 and 0.9 are alike
-    kept: float = 0.5  # of the coordinates after each stage: 0.4 and 0.6 are within chance
+    kept: float = 0.5  # of the coordinates after each stage: 0.3 and 0.7 are within chance
+    spare: float = 2.0  # times the coordinates that may move: the last stage has so many (1: 1 to 2 % more wrong steps)
     longest_stage: float = 0.4  # of the calls that the first stage may take, with one component along all coordinates
-    fewest: int = 8  # components from which a step is made: whether fewer agree is not known
-    curvatures: int = 4  # components that show the curvature along the step, at least
+    fewest: int = 8  # components from which a step that is not judged is made: whether fewer agree is not known
+    curvatures: int = 6  # components that show the curvature along the step, at least
     curvature_share: float = 0.03  # of the calls, for the curvature: a step that is too long harms
     least_part: float = 0.1  # of the step that the components asked would imply if the others had no slope
-    deviations: float = 1.5  # standard errors by which the agreement is reduced (0: 76 %, 91 %)
+    deviations: float = 1.5  # standard errors by which the agreement is reduced if the step is not judged
+    least_race: float = 0.2  # of n: calls for the race beside those for the slope of F along one direction
+    safe_part: float = 0.7  # of the way to the minimum of the parabola, if the slope of F is known: 9 % less fall
 
 
 DISTILLED_STEP = DistilledStepSettings()
@@ -1024,7 +1026,7 @@ class RaceSettings:
     expensive_part: float = 1 / 2  # of the budget: arms that forecast more than this are tried last
     slow: float = 1e-2  # of the mean fall per call of the run: if all are slower than this, they get equal shares
     doubling: float = 2.0  # a leader may double its calls without a gain: its waste is at most what it has used well
-    value_share: float = 3.0  # budget over n from which F at the start and the result is paid for: a third is left then
+    value_share: float = 4.0  # budget over n from which F at the start and the result is paid for: half is left then
     noise_factor: float = 2.0  # standard deviations of F by which a point must be lower to count as a gain
     negligible: float = 1e-3  # share of the whole fall below which a gain does not renew the user's patience
 

@@ -107,6 +107,7 @@ class Context:
         self.follows = False  # set by a search that goes on from the point of the run where that is better than its own
         self.given = 0.0  # the part of the fall that other searches of the run have found since this one began
         self.confirmed = False  # set by a search whose own test has confirmed what it assumes of F
+        self.committed = False  # set by a search while the calls that it has made are worth nothing without the next ones
         self.certified = False  # set by a program whose iterate is known to be optimal
         self._entered = self.theta  # the iterate at the beginning of the round
 
@@ -312,6 +313,11 @@ class Context:
         _check_finite([theta, np.asarray(h)])
         answers = yield Probes.around(theta, block, h, count, of)
         return self._in_units(answers.moved)
+
+    @property
+    def known_starts(self) -> int:
+        """The number of components whose value at the start is known."""
+        return len(self._run.at_start)
 
     def remember(self, component: int, value: float) -> None:
         """Keep f_i at the start, so that it is not asked for again."""

@@ -89,8 +89,7 @@ class _Pursuit:
         """Search, extend the support, polish, drop, and begin again with other groups."""
         if not (yield from self._choose_sample()):
             context = self.context
-            while (yield from distilled_step(context, self.diagnosis, self.sample.order, context.left)):
-                self.sample.order = context.rng.subset(context.n, context.n)
+            yield from distilled_step(context, self.diagnosis, self.sample.order, context.left)
             return Ended("The budget is too small to tell coordinates from one another for certain.")
         while True:
             if self.context.left < self.sample.size:

@@ -1,13 +1,14 @@
-"""A step from few calls on many components: a race of coordinates on a few of them, and a step as long as is sure.
+"""A step from few calls on many components: a race of coordinates on a few of them, then one value of F if it is paid.
 
 Where components differ much, no calls that a small budget has prove by Student's test that a point is better. But a
 short step along a direction lowers F as soon as the direction has the right sign. So calls are spent where they say
-most about it: every component that is asked halves the coordinates that are left (distilled sensing), and the last few
-are asked on as many components as the calls allow. If there are more coordinates than calls, a few are drawn by chance,
-so few that all components can be asked: a race that leaves out most coordinates would hardly find one of the best.
+most about it: each stage of a race asks more components for half as many coordinates (distilled sensing). If there are
+more coordinates than calls, a part of them is drawn by chance.
 
-The step is as long as the components agree on the direction, when each is compared with the mean of the others. If they
-hardly do, the m components that were asked are still a part m / n of F, and a small part of that is safe.
+If the calls pay for F here and at one more point, these two values tell the slope along the direction exactly, and
+with it where on the line F is lower, to either side. Otherwise the step is as long as the components agree on the
+direction, when each is compared with the mean of the others. If they hardly do, the m components that were asked are
+still a part m / n of F, and a small part of that is safe.
 
 Reference: Haupt, Castro and Nowak, *Distilled sensing*, IEEE Trans. Inf. Theory 2011.
 """
@@ -21,10 +22,11 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.moves.judgement import values_here
 from zerothresh.methods.auto.settings import DISTILLED_STEP as SETTINGS
 from zerothresh.methods.auto.settings import TINY
-from zerothresh.methods.program.context import Context
+from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -41,33 +43,71 @@ def distilled_step(
     order: int64 array (n,), all components in random order.
     calls: float, about how many calls the step may cost.
     """
-    here = context.theta
-    slopes = _Slopes(context, diagnosis, order)
+    here, n = context.theta, context.n
+    known = context.known_starts if here is context.theta0 else 0
     few = max(SETTINGS.curvatures, int(SETTINGS.curvature_share * calls))
-    C = yield from slopes.race(calls - few)
+    price = 2 * n - known + 2 * few  # of the slope of F along a direction, and of the curvature
+    remembered = here is context.theta0 and len(context.remembered_gradients()) >= SETTINGS.fewest
+    sure = calls - price >= (0 if remembered else SETTINGS.least_race * n)
+    if not sure and here is not context.theta0:
+        return False  # such a step may lead up, and lose what was gained
+    slopes = _Slopes(context, diagnosis, order, sure=sure)
+    context.committed = sure
+    C = yield from slopes.race(calls - (price if sure else few))
     G = slopes.G
-    if len(G) < max(2, min(SETTINGS.fewest, context.n)) or not G.any():
+    if len(G) < 2 or not G.any():
+        context.committed = False
         return False
     mean = G.mean(axis=0)
+    steepness = float(np.linalg.norm(mean))
     direction = np.zeros(context.d)
-    direction[C] = -mean
-    unit = diagnosis.gradient_length(context.d) / max(float(np.linalg.norm(mean)), TINY)
-    few = min(few, len(G))
-    trial = context.inside(here + unit * direction)
-    changes = (yield from context.values([trial], order[:few]))[0] - slopes.values[:few]
-    bend = float((changes - G[:few] @ (trial - here)[C]).mean())
-    square = float(mean @ mean)
-    longest = 0.5 * unit * unit * square / bend if bend > 0 else unit  # the way to the minimum of the parabola
-    agreement = _agreement(G, context.n) / square
-    length = min(max(agreement, SETTINGS.least_part * len(G) / context.n), 1.0) * longest
+    direction[C] = -mean / max(steepness, TINY)
+    if sure:
+        moved = yield from _along(slopes, direction, C, few)
+        context.committed = False
+        return moved
+    bend = yield from slopes.bend(direction, C, slopes.components[:few])
+    unit = diagnosis.gradient_length(context.d)
+    longest = 0.5 * steepness / bend if bend > 0 else unit  # the way to the minimum of the parabola
+    agreement = _agreement(G, n) / square(steepness) if len(G) >= min(SETTINGS.fewest, n) else 0.0
+    length = min(max(agreement, SETTINGS.least_part * len(G) / n), 1.0) * longest
     theta = context.H(context.inside(here + length * direction))
     if np.array_equal(theta, here):
         return False
-    context.move(theta, fall=context.fall + max(agreement, TINY) * 0.5 * length * square)
+    context.move(theta, fall=context.fall + max(agreement, TINY) * 0.5 * length * steepness)
     return True
 
 
-def _agreement(G: Array, n: int) -> float:
+def _along(slopes: _Slopes, direction: Array, C: Indices, few: int) -> Generator[Probes, Answers, bool]:
+    """Ask the other components for their slopes along the direction, and go to the side where F is lower.
+
+    So the slope of F is known, and a step to the other side may be right. A step of a part of the way to the minimum
+    leads down even if the curvature, which a few components show, is several times as large as it seems.
+    """
+    context, here, m = slopes.context, slopes.context.theta, len(slopes.G)
+    others, mu = slopes.order[m:], slopes.diagnosis.mu
+    base = yield from values_here(context, others)
+    near = context.inside(here + mu * direction)
+    way = near - here
+    length = float(np.linalg.norm(way))
+    if length == 0:
+        return False
+    way /= length
+    changes = (yield from context.values([near], others))[0] - base
+    slope = float(np.append(slopes.G @ way[C], changes / length).mean())
+    few = min(2 * few, others.size)
+    down = math.copysign(slopes.diagnosis.gradient_length(context.d), -slope)
+    bent = (yield from context.values([context.inside(here + down * way)], others[:few]))[0] - base[:few]
+    bend = float((bent - down * changes[:few] / length).mean()) / square(down)
+    way *= SETTINGS.safe_part * (-0.5 * slope / bend if bend > 0 else down)
+    theta = context.H(context.inside(here + way))
+    if not np.array_equal(theta, context.inside(here + way)) or float((theta - here) @ way) <= 0:
+        return False  # bounds or groups lead elsewhere
+    context.move(theta, fall=context.fall + 0.5 * abs(slope) * float(np.linalg.norm(theta - here)))
+    return True
+
+
+def _agreement(G: Array, n: int, deviations: float = SETTINGS.deviations) -> float:
     """Return a lower limit of the squared gradient of F, from the slopes of some of its n components.
 
     The squared mean of a sample is too large by the variance of that mean, which vanishes if all components are there
@@ -77,9 +117,9 @@ def _agreement(G: Array, n: int) -> float:
     1.0
     """
     m, mean, part = len(G), G.mean(axis=0), 1 / len(G) - 1 / n
-    square = float(mean @ mean) - float(G.var(axis=0, ddof=1).sum()) * part
+    squared = float(mean @ mean) - float(G.var(axis=0, ddof=1).sum()) * part
     products = (m * G @ mean - np.square(G).sum(axis=1)) / (m - 1)  # of each component with the mean of the others
-    return square - SETTINGS.deviations * 2 * float(products.std(ddof=1)) * math.sqrt(part)
+    return squared - deviations * 2 * float(products.std(ddof=1)) * math.sqrt(part)
 
 
 def affords_all(context: Context, calls: float) -> bool:
@@ -94,11 +134,18 @@ class _Slopes:
     ----------
     G: array of shape (components, coordinates), the slopes so far.
     values: array of shape (components,), f_i where the run stands.
+    order: int64 array (n,), all components, of which the first have been asked.
+    sure: whether all components will be asked for their values here and along the direction that is found.
     """
 
-    def __init__(self, context: Context, diagnosis: Diagnosis, order: Indices) -> None:
-        self.context, self.diagnosis, self.order = context, diagnosis, order
+    def __init__(self, context: Context, diagnosis: Diagnosis, order: Indices, *, sure: bool) -> None:
+        self.context, self.diagnosis, self.order, self.sure = context, diagnosis, order, sure
         self.G, self.values = np.empty((0, 0)), np.empty(0)
+
+    @property
+    def components(self) -> Indices:
+        """The components that have been asked."""
+        return self.order[: len(self.G)]
 
     def race(self, calls: float) -> Generator[Probes, Answers, Indices]:
         """Ask for slopes of more and more components along fewer and fewer coordinates; return those that are left."""
@@ -107,40 +154,61 @@ class _Slopes:
         support = np.intersect1d(np.union1d(np.flatnonzero(context.theta), context.constraint.include), context.free())
         others = np.setdiff1d(context.free(), support)
         slots = min(max(context.k - support.size, 0), others.size)
+        rows = yield from self._remembered()
+        entrants = max(int(SETTINGS.longest_stage * calls) - support.size, slots) if not len(rows) else others.size
         if slots == 0:
             others = others[:0]
-        elif not affords_all(context, calls):  # they cannot be told apart
-            slots = min(
-                slots, max(1, int(calls / context.n) - support.size - 1)
-            )  # so few that all components are asked
-            others = np.sort(others[context.rng.subset(others.size, slots)])
+        elif entrants < others.size:
+            others = np.sort(others[context.rng.subset(others.size, entrants)])
         C, finalists = np.concatenate([support, others]), support.size + slots
-        stage = max(1, int(SETTINGS.race_share * calls * (1 - SETTINGS.kept) / (C.size + 1)))
-        self.G = np.empty((0, C.size))
-        while C.size > finalists:
-            if not (yield from self._ask(C, stage, end)):
-                break
-            score = np.abs(self.G.sum(axis=0))
-            score[: support.size] = np.inf  # a coordinate that is in use moves in any case
-            kept = np.argsort(-score, kind="stable")[: max(finalists, int(SETTINGS.kept * C.size))]
+        self.G = rows[:, np.searchsorted(context.free(), C)]
+        sizes = [] if len(rows) else [C.size]
+        while (sizes or [C.size])[-1] > SETTINGS.spare * finalists:
+            sizes.append(max(math.ceil(SETTINGS.spare * finalists), math.ceil(SETTINGS.kept * (sizes or [C.size])[-1])))
+        for stage, size in enumerate(sizes):
+            kept = self._best(size, support.size)
             C, self.G = C[kept], self.G[:, kept]
-        score = np.abs(self.G.sum(axis=0))
-        score[: support.size] = np.inf
-        kept = np.argsort(-score, kind="stable")[:finalists]
-        C, self.G = C[kept], self.G[:, kept]
-        yield from self._ask(C, n, end)
-        return C
+            yield from self._ask(C, (end - context.used) / (len(sizes) - stage), end)
+        kept = self._best(finalists, support.size)
+        self.G = self.G[:, kept]
+        return np.asarray(C[kept])
 
-    def _ask(self, C: Indices, most: int, end: float) -> Generator[Probes, Answers, bool]:
-        """Ask for the slopes of at most so many further components; False if the calls do not pay for one."""
+    def _remembered(self) -> Generator[Probes, Answers, Array]:
+        """Return the gradients at the start that another search has measured, and put their components first."""
+        context = self.context
+        known = context.remembered_gradients() if context.theta is context.theta0 else {}
+        free, first = context.free().size, [i for i in self.order.tolist() if i in known]
+        first = [i for i in first if known[i].shape == (free,)]
+        if len(first) < SETTINGS.fewest:
+            return np.empty((0, free))
+        self.order = np.concatenate([np.array(first), self.order[~np.isin(self.order, first)]])
+        self.values = yield from context.starts(self.order[: len(first)])
+        return np.array([known[i] for i in first])
+
+    def _best(self, count: int, fixed: int) -> Indices:
+        """Return the places of the coordinates that show the largest slopes; the first ones, which are in use, stay."""
+        score = np.abs(self.G.sum(axis=0))
+        score[:fixed] = np.inf
+        return np.argsort(-score, kind="stable")[:count]
+
+    def _ask(self, C: Indices, share: float, end: float) -> Asks:
+        """Ask for the slopes of further components, for about so many calls; of one at least, if the calls pay for it."""
         context, seen = self.context, len(self.G)
-        price = C.size * (1 + self.diagnosis.central) + 1
-        count = min(most, context.n - seen, int(min(end - context.used, context.left) / price))
+        price = max(C.size * (1 + self.diagnosis.central) + (-1 if self.sure else 1), 1)  # beside calls made later
+        affordable = int(min(end - context.used, context.left) / price)
+        count = min(max(1, int(share / price)), affordable, context.n - seen)
         if count < 1:
-            return False
+            return
         components = self.order[seen : seen + count]
         base = yield from values_here(context, components)
         mu, central = self.diagnosis.mu, self.diagnosis.central
         slopes, _ = yield from context.slopes(context.theta, C, mu, components, base, central=central)
         self.G, self.values = np.concatenate([self.G, slopes]), np.concatenate([self.values, base])
-        return True
+
+    def bend(self, direction: Array, C: Indices, of: Indices) -> Generator[Probes, Answers, float]:
+        """Return half the mean second derivative of the first components along a unit vector in the coordinates C."""
+        context = self.context
+        trial = context.inside(context.theta + self.diagnosis.gradient_length(context.d) * direction)
+        way = trial - context.theta
+        changes = (yield from context.values([trial], of))[0] - self.values[: of.size]
+        return float((changes - self.G[: of.size] @ way[C]).mean()) / max(float(way @ way), TINY)
