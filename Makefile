@@ -54,9 +54,12 @@ peers: $(READY)  ## calls of auto, the paper's methods at their best and other p
 	$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python benchmarks/queries.py --plot report/data-profiles.png
 
-residuals: $(READY)  ## runs of gauss-newton on functions that return all residuals, beside DFO-LS, SciPy and Py-BOBYQA: an hour
+residuals: $(READY)  ## runs of gauss-newton where calls return all residuals, beside DFO-LS, SciPy and Py-BOBYQA, and docs/residuals.md: an hour
 	$(BIN)/pip install -q -e '.[bench]'
-	for table in dense sparse noise robust; do $(BIN)/python benchmarks/residuals.py --table $$table || exit 1; done
+	mkdir -p report
+	$(BIN)/python benchmarks/residuals.py --set former --json report/residuals-former.json
+	$(BIN)/python benchmarks/residuals.py --set judge --json report/residuals-judge.json
+	$(BIN)/python benchmarks/residual_page.py report/residuals-former.json report/residuals-judge.json
 
 methods: $(READY)  ## calls of every method on six problems (minutes), and the page of all methods from them
 	$(BIN)/pip install -q -e '.[bench,peers]'

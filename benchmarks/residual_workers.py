@@ -1,24 +1,22 @@
 """Sixteen workers on runs that take 50 ms and return all residuals, d = 100: how much faster than one after the other.
 
-    python benchmarks/residual_workers.py --draws 2
+    python benchmarks/residuals.py --table workers --draws 2
 
-Every draw is solved by gauss-newton as it is and with width=16, where every step measures the columns of its support in
-the same round; each one run after the other and on 16 threads. The four take turns. The goal compares width=16 on 16
-threads with the search that is fastest one run after the other, as it is, so that runs made only because workers are
-idle count for nothing; how much faster the same search becomes is shown beside it.
+Every draw is solved one run after the other, and with ``workers=16``, where every step also measures the columns of its
+support and others that may be wanted next. The goal compares these two, so that runs made only because workers are
+idle count for nothing. A round of r runs takes ceil(r / 16) waves; the same ratio in waves is printed beside it. It
+does not depend on the machine, and counts neither the time of the method itself nor that of its threads.
 """
 
 from __future__ import annotations
 
-import argparse
-import logging
+import math
 import time
-import warnings
+from typing import Any
 
 import numpy as np
 from objectives import Array
 from residual_problems import regression
-from residuals import JUDGING
 
 import zerothresh as zt
 
@@ -31,61 +29,32 @@ CASES = {  # d, k, n, link
     "exp, k = 10": (100, 10, 150, "exp"),
     "two, k = 10": (100, 10, 150, "two"),
 }
-WAYS = {  # width, workers
-    "serial": (1, 1),
-    "16 workers": (1, WORKERS),
-    "width=16, serial": (WORKERS, 1),
-    "width=16, 16 workers": (WORKERS, WORKERS),
-}
+WAYS = {"serial": 1, "16 workers": WORKERS}
 
 
-def measure(seed: int, case: str, width: int, workers: int) -> tuple[float, int, bool]:
-    """Return the seconds, the runs, and whether the support is right."""
-    problem = regression(seed, *CASES[case])
+def measure(seed: int, case: str, method: str, way: str) -> tuple[float, int, int, bool]:
+    """Return the seconds, the runs, the waves of runs, and whether the support is right."""
+    problem, width, waves = regression(seed, *CASES[case]), WAYS[way], 0
 
     def fun(x: Array) -> Array:
         time.sleep(SECONDS)
         return problem.fun(x)
 
+    def rounds(X: Array) -> Array:
+        nonlocal waves
+        waves += math.ceil(len(X) / width)
+        return np.array([problem.fun(x) for x in X])
+
+    options: dict[str, Any] = {"outputs": "residuals", "method": method, "budget": 2000, "seed": seed}
     began = time.perf_counter()
-    method = zt.methods.GaussNewton(width=width)
-    result = zt.minimize(
-        fun, problem.start, problem.k, outputs="residuals", method=method, budget=2000, seed=seed, workers=workers
-    )
-    right = np.array_equal(result.x != 0, problem.truth != 0)
-    return time.perf_counter() - began, result.nfev, right
+    result = zt.minimize(fun, problem.start, problem.k, workers=width, **options)
+    seconds = time.perf_counter() - began
+    zt.minimize(rounds, problem.start, problem.k, vectorized=True, parallel=width, **options)
+    return seconds, result.nfev, waves, bool(np.array_equal(result.x != 0, problem.truth != 0))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=2)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--judge", action="store_true", help=f"seeds from {JUDGING} on")
-    parser.add_argument("--only", default="", help="a part of the names of cases")
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
-    first = JUDGING + given.first if given.judge else given.first
-    if not given.judge and first + given.draws > JUDGING:
-        parser.error(f"seeds from {JUDGING} on are for judging")
-    for case in (name for name in CASES if given.only in name):
-        ratios = []
-        for seed in range(first, first + given.draws):
-            made = {way: measure(seed, case, *WAYS[way]) for way in WAYS}
-            serial, plain, wide_serial, wide = (seconds for seconds, _, _ in made.values())
-            ratios.append([serial / plain, serial / wide, wide_serial / wide])
-            shown = "; ".join(
-                f"{way}: {runs} runs, {seconds:.2f} s" + ("" if right else ", wrong support")
-                for way, (seconds, runs, right) in made.items()
-            )
-            print(f"  {case} {seed}: {shown}", flush=True)
-        plain, wide, same = np.median(ratios, axis=0)
-        print(
-            f"{case:14s} times faster on 16 workers: {plain:.1f} as it is, {wide:.1f} with width=16 (goal: {GOAL:g}); "
-            f"{same:.1f} than width=16 on one",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()
+def faster(draws: list[dict[str, Any]]) -> tuple[float, float]:
+    """Return how many times faster 16 workers are than one: in seconds, and in waves of runs; medians of draws."""
+    ratios = [(one["serial"][0] / one["16 workers"][0], one["serial"][2] / one["16 workers"][2]) for one in draws]
+    seconds, waves = np.median(ratios, axis=0)
+    return float(seconds), float(waves)
