@@ -110,17 +110,14 @@ class RowLearner:
         self, C: Indices, components: Indices, base: Array
     ) -> Generator[Probes, Answers, tuple[Array, Array]]:
         """Return gradients at the start on C, and the difference steps; what the run knows is not asked again."""
-        context, diagnosis = self.context, self.diagnosis
-        steps = context.steps_inside(context.theta0, C, diagnosis.mu)
+        context, mu, central = self.context, self.diagnosis.mu, self.diagnosis.central
+        steps = context.steps_inside(context.theta0, C, mu)
         if C.size < context.free().size:
-            slopes = context.slopes(context.theta0, C, diagnosis.mu, components, base, central=diagnosis.central)
-            return (yield from slopes)
+            return (yield from context.slopes(context.theta0, C, mu, components, base, central=central))
         known = context.remembered_gradients()
         new = np.array([i not in known for i in components.tolist()])
         if new.any():
-            slopes = context.slopes(
-                context.theta0, C, diagnosis.mu, components[new], base[new], central=diagnosis.central
-            )
+            slopes = context.slopes(context.theta0, C, mu, components[new], base[new], central=central)
             context.remember_gradients(components[new], (yield from slopes)[0])
         return np.array([known[i] for i in components.tolist()]), steps
 
@@ -207,9 +204,7 @@ class RowLearner:
             point = context.theta0.copy()
             point[C] = self._elsewhere[0][1][C]  # a move along dropped coordinates would change scores unseen
         else:
-            w = np.zeros(context.d)
-            w[C] = context.rng.normal(C.size)
-            point = context.inside(context.theta0 + (self.diagnosis.length / max(float(np.linalg.norm(w)), TINY)) * w)
+            point = self.elsewhere()
         components = self.order[positions]
         values = (yield from context.values([point], components))[0]
         self._elsewhere.append((positions, point, values))
