@@ -491,9 +491,9 @@ calls = 0
 
 async def fun(x):
     global calls
-    calls += 1
+    number = calls = calls + 1
     await asyncio.sleep(0)
-    if calls == 30 and len(sys.argv) > 2:
+    if number == 30 and len(sys.argv) > 2:
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.Event().wait()
     return float(((x - 1) ** 2).sum())
