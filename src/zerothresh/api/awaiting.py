@@ -56,7 +56,7 @@ async def minimize_async(
     ...     return ((x - 1) ** 2).sum()
     >>> async def main():
     ...     return await zt.minimize_async(fun, 4, 2, budget=100, concurrency=10, seed=0)
-    >>> asyncio.run(main()).fun
+    >>> round(asyncio.run(main()).fun, 6)
     2.0
     """
     loop = _running_loop()
