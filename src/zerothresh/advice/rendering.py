@@ -25,15 +25,7 @@ def text(advice: Advice, width: int = 80) -> str:
 
 def tables(advice: Advice) -> Iterator[RenderableType]:
     """Yield all parts of the advice, from top to bottom."""
-    yield _problem(advice)
-    yield Text("\nIn theory", style="bold")
-    yield _theory(advice)
-    if advice.orders:
-        yield Text("\nCalls by the orders of the papers, with all constants set to 1", style="bold")
-        yield _rows({name: number(value) for name, value in advice.orders.items()})
-    if advice.apart:
-        yield Text("\nThe gap between theory and practice", style="bold")
-        yield _apart(advice)
+    yield from _opening(advice)
     yield Text("\nIn practice", style="bold")
     for place, one in enumerate(advice.practice):
         title = Text(f"{place + 1}. {one.name}", style="bold")
@@ -47,6 +39,44 @@ def tables(advice: Advice) -> Iterator[RenderableType]:
             f"Trial of {trial.name}: F went from {about}{trial.start:.4g} to {trial.end:.4g} in {trial.calls:,} calls "
             f"({trial.status}, {trial.support} non-zeros)."
         )
+    yield Text("\nThe problem", style="bold")
+    yield _problem(advice)
+    yield Text("\nIn theory", style="bold")
+    yield Text(_in_plain_words(advice))
+    yield _theory(advice)
+    if advice.orders:
+        yield Text("\nCalls by the orders of the papers, with all constants set to 1", style="bold")
+        yield _rows({name: number(value) for name, value in advice.orders.items()})
+    if advice.apart:
+        yield Text("\nThe gap between theory and practice", style="bold")
+        yield _apart(advice)
+
+
+def _opening(advice: Advice) -> Iterator[RenderableType]:
+    """What to run, why, and what to know beside it, in a line each as far as the width allows."""
+    first = advice.practice[0]
+    yield Text("Run   ", style="bold").append(advice.command(0), style="not bold cyan")
+    yield Text("Why   ", style="bold").append(f"{first.why}.", style="not bold")
+    gradient = advice.asked.n * (advice.asked.d + 1)
+    noisy = advice.probe is not None and advice.probe.diagnosis.random
+    know = f"a gradient over all coordinates takes {gradient:,} calls" + ("; values are noisy" if noisy else "")
+    promised = [one.method for one in advice.theory if one.converges]
+    theory = f"theorems cover {', '.join(promised)}" if promised else "no theorem covers this problem, as is usual"
+    yield Text("Know  ", style="bold").append(f"{know}; {theory}.", style="not bold")
+
+
+def _in_plain_words(advice: Advice) -> str:
+    """What the table of theorems says, as sentences."""
+    if any(one.converges for one in advice.theory):
+        return (
+            "For the methods with a yes, a theorem guarantees that F - F* falls to the chosen share within the calls "
+            "of the last column. In practice far fewer are enough."
+        )
+    return (
+        "No theorem of the papers says anything about this problem. They ask for many more non-zeros than the solution "
+        "has, because keeping the k largest entries can undo a part of each step. That is a limit of the proofs: "
+        "methods work with far smaller k, as the gap below shows."
+    )
 
 
 def number(value: float | None) -> str:

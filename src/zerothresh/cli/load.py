@@ -12,9 +12,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zerothresh.cli.messages import BadInput, own_traceback, refusing, say
+
+if TYPE_CHECKING:
+    from zerothresh.problems.linear_table import LinearTable
 
 MOST_BYTES = 1 << 31  # that are read of a file of arrays: 170,000 images of CIFAR-10 in float32
 
@@ -290,3 +293,77 @@ def need_matplotlib(option: str) -> None:
     """Refuse an option before anything is paid for, if what it needs is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         raise BadInput(f"{option} needs matplotlib: pip install 'zerothresh[plot]'")
+
+
+INTERCEPT = "intercept"
+
+
+class TableProblem(NamedTuple):
+    """A linear model of a table: the problem, the names of its coordinates, and how its target was read."""
+
+    problem: LinearTable
+    names: tuple[str, ...]
+    classes: tuple[str, ...] | None
+
+    def k(self, k: int) -> int:
+        """Return k with the place of the intercept."""
+        if not 1 <= k < self.problem.d:
+            raise BadInput(f"k = {k} is not possible: the table has {self.problem.d - 1} columns beside the target")
+        return k + 1
+
+    def include(self, chosen: list[int] | None) -> list[int]:
+        """Return what is always in the model: what the user wants, and the intercept."""
+        return [*(chosen or []), self.problem.d - 1]
+
+    def model(self, x: Any) -> dict[str, float]:
+        """Return the coefficients that are not 0 by name, in the units of the table, the intercept first."""
+        values = self.problem.coefficients(x)
+        chosen = {self.names[j]: float(values[j]) for j in range(len(values) - 1) if x[j] != 0}
+        return {INTERCEPT: float(values[-1]), **chosen}
+
+
+def table(file: Path, target: str | None, loss_text: str | None) -> TableProblem:
+    """Return the linear model of a CSV file."""
+    import numpy as np
+
+    from zerothresh.datasets.csv_file import parse
+    from zerothresh.losses import loss_of
+    from zerothresh.problems import linear_table
+
+    if target is None:
+        raise BadInput("--csv needs --target, the column to predict")
+    text = _content(file, f"--csv {file}", "name a CSV file").decode("utf-8-sig", errors="replace")
+    try:
+        columns = parse(text, target)
+        name = "mse" if loss_text is None else loss_text
+        own = {"mae": linear_table.absolute, "mape": linear_table.relative, "logistic": linear_table.log_loss}
+        if name == "logistic" and not np.isin(columns.y, (0.0, 1.0)).all():
+            raise ValueError(f"--loss logistic needs a target of two values: {target!r} has others than 0 and 1")
+        if name == "mape" and (columns.y == 0).any():
+            raise ValueError(f"--loss mape divides by the target, which is 0 in some rows of {target!r}")
+        known = own.get(name)
+        value = known or linear_table.OfResidual(loss_of(loss("squared" if name == "mse" else name)).value)
+        return TableProblem(
+            linear_table.LinearTable(columns.X, columns.y, value), (*columns.names, INTERCEPT), columns.classes
+        )
+    except ValueError as error:
+        raise BadInput(f"--csv {file}: {error}") from None
+
+
+def model_lines(found: TableProblem, target: str | None, x: Any) -> list[str]:
+    """Return the model as lines: a coefficient per line, in the units of the table."""
+    model = found.model(x)
+    wide = max(map(len, model))
+    of = f"the log-odds of {found.classes[1]!r}" if found.classes is not None else str(target)
+    return [f"model of {of}:", *(f"  {name.ljust(wide)}  {value: .6g}" for name, value in model.items())]
+
+
+def names_in(option: str, text: str | None, found: TableProblem | None) -> list[int] | None:
+    """Return coordinates that are given by number, or by the name of a column."""
+    if text is None or found is None:
+        return coordinates(option, text)
+    out = list[int]()
+    for part in text.split(","):
+        name = part.strip()
+        out += [found.names.index(name)] if name in found.names else whole_numbers(option, name)
+    return out

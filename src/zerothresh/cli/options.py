@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 _PROBLEM, _METHOD, _ESTIMATE = "The problem", "The method", "The gradient estimate"
+_TABLE = "A linear model of a table"
 _FAULTS, RUN = "Failed calls and time limits", "The run and its output"
 
 Objective = Annotated[
@@ -17,6 +18,26 @@ Objective = Annotated[
         help="What to minimise: module:function (the current folder is searched first), path/to/file.py:function, "
         "or the name of a problem object with d, n and values(points, components).",
     ),
+]
+OptionalObjective = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[MODULE:FUNCTION]",
+        help="What to minimise: module:function (the current folder is searched first), path/to/file.py:function, "
+        "or the name of a problem object with d, n and values(points, components). Not with --csv.",
+    ),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.csv",
+        help="Fit a linear model with an intercept to this table, whose first line has the names, instead of "
+        "minimising a function of your own; k counts columns.",
+        rich_help_panel=_TABLE,
+    ),
+]
+Target = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="The column of --csv to predict.", rich_help_panel=_TABLE)
 ]
 K = Annotated[int, typer.Option("-k", help="The largest number of non-zero coordinates.", rich_help_panel=_PROBLEM)]
 Budget = Annotated[
@@ -129,7 +150,8 @@ Loss = Annotated[
     typer.Option(
         metavar="NAME[:NUMBER]",
         help="The loss of a residual: squared (default), huber, cauchy or quantile; with its parameter, as in "
-        "huber:0.5 (the size of ordinary residuals) or quantile:0.9.",
+        "huber:0.5 (the size of ordinary residuals) or quantile:0.9. With --csv also mae, mape, and logistic for a "
+        "target of two values.",
         rich_help_panel=_PROBLEM,
     ),
 ]

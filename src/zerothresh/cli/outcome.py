@@ -21,7 +21,14 @@ from zerothresh.methods.registry import name_of
 _MOST_SHOWN = 12  # coordinates of the support that the summary lists
 
 
-def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | None = None) -> str:
+def as_json(
+    result: Result,
+    objective: str,
+    k: int,
+    seconds: float,
+    run: Path | None = None,
+    model: dict[str, float] | None = None,
+) -> str:
     """Return a result as JSON, with vectors as indices and values of their non-zeros, and null for NaN."""
     from zerothresh import __version__
 
@@ -52,13 +59,22 @@ def as_json(result: Result, objective: str, k: int, seconds: float, run: Path | 
         content["residuals"] = [finite(value) for value in result.residuals.tolist()]
     if result.fit is not None:
         content["standard_errors"] = [finite(value) for value in result.fit.standard_errors.tolist()]
+    if model is not None:
+        content["model"] = model
     # One line per key, so that people can read it and a support of thousands does not fill a page.
     lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in content.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def write(
-    result: Result, objective: str, k: int, seconds: float, run: Path | None, out: Path | None, trace: Path | None
+    result: Result,
+    objective: str,
+    k: int,
+    seconds: float,
+    run: Path | None,
+    out: Path | None,
+    trace: Path | None,
+    model: dict[str, float] | None = None,
 ) -> bool:
     """Write the result and the trace, and return whether both were written.
 
@@ -66,7 +82,7 @@ def write(
     """
     written = True
     made: dict[Path | None, Callable[[], str]] = {
-        out: lambda: as_json(result, objective, k, seconds, run),
+        out: lambda: as_json(result, objective, k, seconds, run, model),
         trace: result.trace.to_csv,  # which reads the rows of earlier sessions from the run folder
     }
     for path, make in made.items():

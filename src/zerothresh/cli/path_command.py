@@ -59,9 +59,11 @@ PlotFile = Annotated[
 
 
 def path(
-    objective: options.Objective,
     ks: Ks,
     budget: options.Budget,
+    objective: options.OptionalObjective = None,
+    csv: options.Csv = None,
+    target: options.Target = None,
     cv: Cv = None,
     likelihood: Likelihood = None,
     method: options.Method = "auto",
@@ -118,8 +120,16 @@ def path(
                 check.count("--processes", processes)
             wanted = load.whole_numbers("--ks", ks)
             chosen = load.method(method, settings or [])
-            chosen_loss = load.loss(loss)
-            fun = load.objective(objective)
+            model = None if csv is None else load.table(csv, target, loss)
+            if (objective is None) == (model is None):
+                raise BadInput("name a function, as module:function, or a table with --csv and --target")
+            fun: Any = load.objective(objective) if objective is not None else None
+            chosen_loss = load.loss(loss) if model is None else None
+            chosen_include = load.names_in("--include", include, model)
+            if model is not None:
+                if groups is not None:
+                    raise BadInput("--groups does not go with --csv")
+                fun, chosen_include = model.problem, model.include(chosen_include)
             start = load.start(x0, dim, fun)
             home = Path.cwd()
             begun = time.perf_counter()
@@ -127,7 +137,7 @@ def path(
             found = long_run_log()(solve_path)(
                 fun,
                 start,
-                wanted,
+                wanted if model is None else [model.k(k) for k in wanted],
                 budget=budget,
                 cv=cv,
                 likelihood=likelihood,
@@ -138,8 +148,9 @@ def path(
                 outputs=outputs,
                 loss=chosen_loss,
                 bounds=load.bounds(bounds, bounds_file),
-                include=load.coordinates("--include", include),
-                exclude=load.coordinates("--exclude", exclude),
+                include=chosen_include,
+                exclude=load.names_in("--exclude", exclude, model),
+                names=None if model is None else model.names,
                 groups=load.groups(groups),
                 workers=workers if processes is None else Processes(processes),
                 parallel=parallel,
@@ -155,13 +166,18 @@ def path(
                 progress=False if quiet else None,
             )
             seconds = time.perf_counter() - begun
+        if model is not None:
+            found = found.shifted(-1)  # the intercept is not counted
+        named = objective if objective is not None else f"{csv}:{target}"
         if found.failure is not None and found.status.name == "FAILED":
             say(own_traceback(found.failure.error), err=True, nl=False)
         if not quiet:
             say(found.text(width=80))
             say(f"seed {found.seed}, {seconds:.2f} s" + ("" if run is None else f", kept in {run}"))
         os.chdir(home)
-        written = _write(found, objective, seconds, run, out, plot)
+        if model is not None and found.best is not None and not quiet:
+            say("\n".join(load.model_lines(model, target, found.best.x)))
+        written = _write(found, named, seconds, run, out, plot)
         if not found.success:
             say(f"zerothresh: {found.message}", err=True)
     raise typer.Exit(_code(found) if written else FAILED)

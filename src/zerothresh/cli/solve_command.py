@@ -28,9 +28,11 @@ EXAMPLE = (
 
 
 def solve(
-    objective: options.Objective,
     k: options.K,
     budget: options.Budget,
+    objective: options.OptionalObjective = None,
+    csv: options.Csv = None,
+    target: options.Target = None,
     method: options.Method = "auto",
     dim: options.Dim = None,
     components: options.Components = None,
@@ -101,8 +103,16 @@ def solve(
             given |= {"shared": False if independent else None, "common": False if per_component else None}
             wanted = {name: value for name, value in given.items() if value is not None}
             estimator = Estimator(**wanted) if wanted else None
-            chosen_loss = load.loss(loss)
-            fun = load.objective(objective)
+            model = None if csv is None else load.table(csv, target, loss)
+            if (objective is None) == (model is None):
+                raise BadInput("name a function, as module:function, or a table with --csv and --target")
+            fun: Any = load.objective(objective) if objective is not None else None
+            chosen_loss = load.loss(loss) if model is None else None
+            chosen_include = load.names_in("--include", include, model)
+            if model is not None:
+                if groups is not None:
+                    raise BadInput("--groups does not go with --csv")
+                fun, chosen_include = model.problem, model.include(chosen_include)
             start = load.start(x0, dim, fun)
             if run is not None and not quiet:
                 _announce(run, budget)
@@ -113,7 +123,7 @@ def solve(
             result = long_run_log()(minimize)(
                 fun,
                 start,
-                k,
+                k if model is None else model.k(k),
                 budget=budget,
                 n=components,
                 method=chosen,
@@ -123,8 +133,9 @@ def solve(
                 outputs=outputs,
                 loss=chosen_loss,
                 bounds=load.bounds(bounds, bounds_file),
-                include=load.coordinates("--include", include),
-                exclude=load.coordinates("--exclude", exclude),
+                include=chosen_include,
+                exclude=load.names_in("--exclude", exclude, model),
+                names=None if model is None else model.names,
                 groups=load.groups(groups),
                 constraint=None if simplex is None else Simplex(simplex),
                 values=load.values(values),
@@ -148,11 +159,15 @@ def solve(
         if result.failure is not None and result.status.name == "FAILED":
             say(own_traceback(result.failure.error), err=True, nl=False)
         if not quiet:
-            outcome.show(result, k, seconds, out, trace, verbose=verbose)
+            outcome.show(result, k if model is None else model.k(k), seconds, out, trace, verbose=verbose)
+            if model is not None:
+                say("\n".join(load.model_lines(model, target, result.x)))
         if not result.success:
             say(f"zerothresh: {outcome.reason(result)}", err=True)
         os.chdir(home)
-        written = outcome.write(result, objective, k, seconds, run, out, trace)
+        named = objective if objective is not None else f"{csv}:{target}"
+        coefficients = None if model is None else model.model(result.x)
+        written = outcome.write(result, named, k, seconds, run, out, trace, coefficients)
         if run is not None and not (quiet and result.success):
             _how_to_continue(result, run)
     raise typer.Exit(_code(result) if written else FAILED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,11 @@ class PathResult:
     def best(self) -> Result | None:
         """The result for ``best_k``; None if nothing was given to choose by."""
         return None if self.best_k is None else self[self.best_k]
+
+    def shifted(self, by: int) -> PathResult:
+        """Return the same with every k changed by a number, for coordinates that are always there and not counted."""
+        best_k = None if self.best_k is None else self.best_k + by
+        return replace(self, ks=tuple(k + by for k in self.ks), best_k=best_k)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the table: the names of its columns, and an entry for each k."""
