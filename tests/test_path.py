@@ -451,3 +451,32 @@ def test_a_failing_function_ends_the_path_with_what_was_found():
     assert found.failure is not None
     worst = zt.path(fun, 4, [1, 2], budget=300, seed=0, on_error="worst")
     assert worst.success
+
+
+def test_constraints_hold_for_every_k_and_at_every_point_where_that_is_wanted():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((12, 12))
+    A = A @ A.T / 12
+    mean = rng.random(12)
+    points = []
+
+    def risk(x):
+        points.append(x.copy())
+        return float(x @ A @ x - mean @ x)
+
+    found = zt.path(risk, 12, [1, 2, 4, 8], budget=1500, seed=0, constraint=zt.Simplex(), strict=True)
+    assert found.nfev == len(points) <= 1500
+    for x in points:
+        assert x.min() >= 0
+        assert x.sum() == pytest.approx(1)
+        assert np.count_nonzero(x) <= 8
+    assert [np.count_nonzero(r.x) <= k for k, r in zip(found.ks, found, strict=True)] == [True] * 4
+    assert (np.diff(found.fun) <= 0).all()
+    alone = min(float(A[j, j] - mean[j]) for j in range(12))
+    assert found[1].fun == pytest.approx(alone)
+
+
+def test_values_are_kept_for_every_k():
+    goal = np.array([3.2, -2.4, 0.0, 1.1, 0.2])
+    found = zt.path(lambda x: float(((x - goal) ** 2).sum()), 5, [1, 2, 3], budget=900, seed=0, values=range(-4, 5))
+    assert [sorted(r.x[r.support].tolist()) for r in found] == [[3.0], [-2.0, 3.0], [-2.0, 1.0, 3.0]]

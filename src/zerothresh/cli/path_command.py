@@ -75,13 +75,18 @@ def path(
     include: options.Include = None,
     exclude: options.Exclude = None,
     groups: options.Groups = None,
+    simplex: options.Simplex = None,
+    values: options.Values = None,
+    strict: options.Strict = False,
     vectorized: options.Vectorized = False,
     outputs: options.Outputs = None,
     loss: options.Loss = None,
     settings: options.Settings = None,
     retries: options.Retries = 0,
     backoff: options.Backoff = 0.1,
+    jitter: options.Jitter = 0.0,
     timeout: options.Timeout = None,
+    per_second: options.PerSecond = None,
     on_nan: options.OnNan = "stop",
     on_error: options.OnError = "stop",
     max_time: options.MaxTime = None,
@@ -102,6 +107,7 @@ def path(
         from zerothresh.basics import check
         from zerothresh.cli import load
         from zerothresh.cli import outputs as written_files
+        from zerothresh.constraint.shares import Simplex
         from zerothresh.evaluate.worker_processes import Processes
         from zerothresh.k_path import path as solve_path
         from zerothresh.runs import FSYNC_MODES
@@ -152,13 +158,18 @@ def path(
                 exclude=load.names_in("--exclude", exclude, model),
                 names=None if model is None else model.names,
                 groups=load.groups(groups),
+                constraint=None if simplex is None else Simplex(simplex),
+                values=load.values(values),
+                strict=strict,
                 workers=workers if processes is None else Processes(processes),
                 parallel=parallel,
                 run=run,
                 fsync=fsync,
                 retries=retries,
                 backoff=backoff,
+                jitter=jitter,
                 timeout=timeout,
+                per_second=per_second,
                 on_nan=on_nan,
                 on_error=on_error,
                 max_time=max_time,

@@ -99,6 +99,7 @@ class RunForK:
                 return None
             plan = self.task.plan(probes, self.standing.round)
             if plan.calls:
+                self.task.check_queries(plan)
                 self._looked = self._look(plan, self._seen)
             else:
                 self._advance(plan, plan.zeros(), 0)

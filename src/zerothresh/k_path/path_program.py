@@ -16,7 +16,7 @@ from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.program.replay import Replayed
 from zerothresh.methods.registry import name_of
-from zerothresh.rounds.method import sees_whole
+from zerothresh.rounds.method import asks_feasible, keeps_constraints, sees_whole
 from zerothresh.rounds.task import Family, Task
 from zerothresh.sampling.philox import Stream
 
@@ -42,12 +42,16 @@ class Book:
 
     Attributes
     ----------
+    constraint: function of k that returns the feasible set.
+    x0: the start as the user gave it, (d,), or None for 0.
     segments: what was asked for, in order.
     runs: the runs on all components, by k.
     folds: the runs that each leave out a part of the components, by k and fold.
     held_out: F on the components that such a run has left out, at its best point.
     """
 
+    constraint: Callable[[int], Constraint]
+    x0: Array | None = None
     segments: list[Segment] = field(default_factory=list)
     runs: dict[int, RunForK] = field(default_factory=dict)
     folds: dict[tuple[int, int], RunForK] = field(default_factory=dict)
@@ -55,7 +59,7 @@ class Book:
 
     def best(self, k: int) -> tuple[Array, float] | None:
         """Return the best point that is known to be feasible for k, and F there."""
-        return best_known(self.runs.values(), k)
+        return best_known(list(self.runs.values()), k)
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,22 @@ class PathProgram(Program):
     bounds_k_itself: ClassVar[bool] = True
 
     method: Any
-    book: Book = field(default_factory=Book, init=False, compare=False, repr=False)
+    book: Book = field(default_factory=lambda: Book(no_constraint), init=False, compare=False, repr=False)
+
+    @property
+    def keeps_constraints(self) -> bool:
+        """Whether the method keeps constraints beyond bounds and groups."""
+        return keeps_constraints(self.method)
+
+    @property
+    def asks_feasible(self) -> bool:
+        """Whether the method queries feasible points only, where that is wanted."""
+        return asks_feasible(self.method)
+
+    @property
+    def within(self) -> Any:
+        """The constraint of the method itself, or None."""
+        return getattr(self.method, "within", None)
 
     def begin(self, task: Task) -> Replayed:
         """Return the search that the engine drives."""
@@ -95,8 +114,9 @@ class PathProgram(Program):
 
     def _task(self, task: Task, k: int, budget: int, family: Family, members: Indices | None) -> Task:
         """Return the task of a run, which plans with the budget of the path."""
-        constraint = with_k(task.constraint, k)
-        theta0 = task.theta0 if constraint.holds(task.theta0) else constraint.project(task.theta0)
+        constraint = self.book.constraint(k)
+        theta0 = np.zeros(task.d) if self.book.x0 is None else self.book.x0.copy()
+        theta0 = theta0 if constraint.holds(theta0) else constraint.project(theta0)
         theta0.flags.writeable = False
         outputs, n = task.outputs, task.n if members is None else members.size
         if outputs is not None:
@@ -158,12 +178,9 @@ class PathProgram(Program):
                         book.held_out[run.k, fold] = found
 
 
-def with_k(constraint: Constraint, k: int) -> Constraint:
-    """Return a constraint with another k."""
-    box, d = constraint.bounds, constraint.d
-    bounds = None if box is None else (box.low, box.high)
-    include, exclude, groups = constraint.include, constraint.exclude, constraint.groups
-    return Constraint(d, k, bounds=bounds, include=include, exclude=exclude, groups=groups)  # type: ignore[arg-type]
+def no_constraint(k: int) -> Constraint:
+    """Stand for the feasible sets of a path that has not been told them."""
+    raise RuntimeError(f"this path has not been told its constraint for k = {k}: begin it by zerothresh.path")
 
 
 def count_of(task: Task) -> int:
@@ -184,13 +201,22 @@ def in_turn(ks: Iterable[int]) -> list[int]:
     return ordered[-1:] + ordered[:-1]
 
 
-def holder_of_best(runs: Iterable[RunForK], k: int) -> RunForK | None:
+def holder_of_best(runs: Sequence[RunForK], k: int) -> RunForK | None:
     """Return the run that knows the best point that is feasible for k: runs for smaller k are asked too."""
-    known = [run for run in runs if run.k <= k and run.standing.best_fun is not None]
-    return min(known, key=lambda run: run.standing.best_fun or 0.0, default=None)
+    own = next((run for run in runs if run.k == k), None)
+    holder: RunForK | None = None
+    for run in runs:
+        x, fun = run.standing.best_x, run.standing.best_fun
+        if run.k > k or x is None or fun is None:
+            continue
+        if run is not own and own is not None and not own.task.constraint.holds(x):
+            continue  # most sets grow with k, but a user's own need not
+        lowest = None if holder is None else holder.standing.best_fun
+        holder = run if lowest is None or fun < lowest else holder
+    return holder
 
 
-def best_known(runs: Iterable[RunForK], k: int) -> tuple[Array, float] | None:
+def best_known(runs: Sequence[RunForK], k: int) -> tuple[Array, float] | None:
     """Return the best point that runs know to be feasible for k, and F there."""
     holder = holder_of_best(runs, k)
     x, fun = (None, None) if holder is None else (holder.standing.best_x, holder.standing.best_fun)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zerothresh.api.arguments import dimension_of
+from zerothresh.api.arguments import dimension_of, start_of
 from zerothresh.api.coordinate_names import names_of
 from zerothresh.api.fit import fit_of
 from zerothresh.api.minimizer import minimize
@@ -47,6 +47,9 @@ def path(
     include: Any = None,
     exclude: Any = None,
     groups: Any = None,
+    constraint: Any = None,
+    values: Any = None,
+    strict: bool = False,
     outputs: str | None = None,
     loss: Any = None,
     workers: Any = 1,
@@ -56,7 +59,9 @@ def path(
     fsync: str = "batch",
     retries: int = 0,
     backoff: float = 0.1,
+    jitter: float = 0.0,
     timeout: float | None = None,
+    per_second: float | None = None,
     on_nan: str = "stop",
     on_error: str = "stop",
     max_time: float | None = None,
@@ -107,11 +112,25 @@ def path(
         d = check.count("the problem's d", getattr(fun, "d", None))
     labels = names_of(names, x0, d)
     budget = check.count("budget", budget, what=" (calls of the objective)")
+
+    def feasible(k: int) -> Constraint:
+        return Constraint(
+            d,
+            k,
+            bounds=bounds,
+            include=include,
+            exclude=exclude,
+            groups=groups,
+            constraint=constraint,
+            values=values,
+            strict=strict,
+        )
+
     for k in wanted:
         if groups is None and k > d:
             raise ValueError(f"k = {k} is larger than the dimension d = {d}: take every k from 1 to {d}")
         try:
-            limits = Constraint(d, k, bounds=bounds, include=include, exclude=exclude, groups=groups)
+            limits = feasible(k)
         except ValueError as error:
             raise ValueError(f"{error} (for k = {k} of the path)") from None
     largest = d if groups is None else int(np.unique(np.asarray(limits.groups)).size)
@@ -132,6 +151,8 @@ def path(
     made = _made(method, options, patience)
     program = PathProgram(made)
     book = program.book
+    book.constraint = feasible
+    book.x0 = None if x0 is None or check.whole(x0) is not None else start_of(x0)
     folder = None if run is None else PathFolder(run)
     book.segments = _segments(folder, wanted, budget, number)
     if folder is not None:
@@ -150,6 +171,9 @@ def path(
         include=include,
         exclude=exclude,
         groups=groups,
+        constraint=constraint,
+        values=values,
+        strict=strict,
         outputs=outputs,
         loss=loss,
         workers=workers,
@@ -159,7 +183,9 @@ def path(
         fsync=fsync,
         retries=retries,
         backoff=backoff,
+        jitter=jitter,
         timeout=timeout,
+        per_second=per_second,
         on_nan=on_nan,
         on_error=on_error,
         max_time=max_time,
@@ -268,7 +294,7 @@ def _result_for(result: Result, book: Book, k: int, names: tuple[str, ...] | Non
     start = result.x_last * 0.0 if run is None else run.standing.theta
     x, fun = (start, np.nan) if best is None else best
     search = None if run is None else run.standing.search
-    holder = holder_of_best(book.runs.values(), k)
+    holder = holder_of_best(list(book.runs.values()), k)
     outputs = None if holder is None else holder.standing.best_outputs
     fit = None
     if holder is not None and holder.task.outputs is not None:
