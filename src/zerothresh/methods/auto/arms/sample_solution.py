@@ -90,8 +90,13 @@ class SampleSolution:
         return self._at_best[first:last]
 
     def _worth_knowing(self) -> bool:
-        """Whether F at the solution costs a small part of the calls so far, and at most those since the last time."""
+        """Whether F at the solution costs a small part of the calls so far, and at most those since the last time.
+
+        It is not if runs for other k wait for the model: then each k gets its own F once that is complete.
+        """
         context, n = self.context, self.context.n
+        if context.family is not None:
+            return False
         cheap = n <= INDEX.publication_share * context.used and n <= context.used - self._asked
         return cheap and context.left > 2 * n  # the start may have to be asked as well
 
