@@ -60,6 +60,11 @@ assert kept.nfev < more.nfev <= 3000 and more.fun < kept.fun
 assert first.status is second.status is zt.Status.COST
 assert first.success and first.spent <= 900 < second.spent <= 2000 and second.fun < first.fun
 """,
+    "path.md": """
+assert found.best_k == 3 and found.best.support.tolist() == [1, 4, 9]
+assert found.success and (np.diff(found.fun) <= 0).all() and (found.bic.argmin(), found.nfev < 20_000) == (2, True)
+assert more.nfev == some.nfev + 2 * 120 and more[6].success
+""",
     "theory.md": """
 assert zt.theory.szoht_k(d=1000, q=5000, s2=1000, k_star=1, kappa=1.0) == range(77, 500)
 assert advice.probe.queries <= 400 and result.success and result.fun < loss(__import__("numpy").zeros(40))
@@ -120,9 +125,11 @@ def test_the_commands_on_the_page_run_one_after_the_other(page, tmp_path):
         shorter = ["--budget", "6000"] if words[1] == "reproduce" else []  # not the full minute
         out = run([str(Path(sys.executable).parent / "zerothresh"), *words[1:], *shorter], tmp_path)
         assert out.strip()
-        if words[1] in ("solve", "show"):
+        if words[1] in ("solve", "show") and "--csv" not in words:
             assert "7 21 38 52" in out
-        named = [value for option, value in pairwise(words) if option in ("--out", "--run", "--trace", "--best")]
+        named = [
+            value for option, value in pairwise(words) if option in ("--out", "--run", "--trace", "--best", "--plot")
+        ]
         assert set(tmp_path.iterdir()) - before == {tmp_path / Path(name).parts[0] for name in named}
     if "export" in {words[1] for words in ours(page)}:
         assert np.flatnonzero(np.load(tmp_path / "best.npy")).tolist() == [7, 21, 38, 52]

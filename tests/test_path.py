@@ -352,7 +352,7 @@ def test_without_anything_to_choose_by_no_k_is_best(solved):
 
 
 def test_a_budget_without_calls_for_the_folds_is_said():
-    with pytest.warns(UserWarning, match="left none for the folds"):
+    with pytest.warns(UserWarning, match="too small to find points without each fold"):
         found = zt.path(regression(), None, [1, 2], budget=200, seed=0, cv=3)
     assert found.best_k is None
     assert np.isnan(found.held_out).all()

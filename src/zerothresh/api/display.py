@@ -141,7 +141,12 @@ class Display:
         verb = f"goes on after {self._begun_at:,} calls" if self._begun_at else "starts"
         many = f", {workers} workers" if workers > 1 else ""
         size = f"{task.d:,} coordinates, at most {task.constraint.k:,} non-zeros"
-        return f"{name_of(task.method)} {verb}: {size}, budget {task.budget:,} calls{many}, seed {task.seed}"
+        headline = getattr(task.method, "headline", None)  # of a path, whose runs have smaller k
+        if headline is not None:
+            size = f"{task.d:,} coordinates"
+        return (
+            f"{headline or name_of(task.method)} {verb}: {size}, budget {task.budget:,} calls{many}, seed {task.seed}"
+        )
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Draw the line, as wide as the terminal; this is what rich calls."""

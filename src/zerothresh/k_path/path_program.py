@@ -82,6 +82,12 @@ class PathProgram(Program):
     book: Book = field(default_factory=lambda: Book(no_constraint), init=False, compare=False, repr=False)
 
     @property
+    def headline(self) -> str:
+        """What a log calls this: the method, and the values of k."""
+        ks = sorted({k for segment in self.book.segments for k in segment.ks})
+        return f"{name_of(self.method)}, a path over k = {', '.join(map(str, ks))},"
+
+    @property
     def keeps_constraints(self) -> bool:
         """Whether the method keeps constraints beyond bounds and groups."""
         return keeps_constraints(self.method)

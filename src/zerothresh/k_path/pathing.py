@@ -282,9 +282,15 @@ def _result(
         found.held_out, found.held_out_error = held_out(book.held_out, ks, cv)
         found.best_k = one_standard_error(ks, found.held_out, found.held_out_error)
         found.chosen_by = "the smallest with held-out F within one standard error of the lowest"
-        if found.best_k is None:
-            found.chosen_by = ""
-            warnings.warn(f"the budget of {result.budget:,} calls left none for the folds: raise it", stacklevel=3)
+        unknown = [k for k, value in zip(ks, found.held_out, strict=True) if np.isnan(value)]
+        if unknown:  # a choice among the others alone could mislead
+            found.best_k, found.chosen_by = None, ""
+            some = "for any k" if len(unknown) == len(ks) else f"for k = {', '.join(map(str, unknown))}"
+            warnings.warn(
+                f"the budget of {result.budget:,} calls was too small to find points without each fold {some}, so that "
+                "held-out F is not known there, and no k is chosen: raise it",
+                stacklevel=3,
+            )
     return found
 
 
