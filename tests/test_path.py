@@ -77,11 +77,11 @@ def test_calls_are_counted_as_an_outside_counter_counts_them(solved):
 
 
 def test_nothing_is_asked_for_twice_where_values_are_exact(solved):
-    """A run asks for a few values again, to see whether they come again; the others do not pay for that once more."""
+    """A run of its own asks for a few values again."""
     problem, _ = solved
     alone = regression()
     zt.minimize(alone, None, 6, budget=20_000, seed=0)
-    assert repeats(problem) == repeats(alone) <= 5
+    assert repeats(problem) <= repeats(alone) <= 5
 
 
 def test_a_path_costs_little_more_than_its_largest_k():
@@ -324,6 +324,20 @@ def test_folds_share_what_the_path_has_learnt():
     values = 3 * 5 * 120  # of F at the points of three k and five folds
     assert with_folds.nfev <= plain.nfev + values + 300
     assert np.allclose(with_folds.fun, plain.fun)
+
+
+def test_folds_get_rows_that_were_learnt_away_from_the_start():
+    """Half of the components are stationary at the start, so that their rows are learnt at another point."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 6))
+    y = X[:, [1, 4]] @ [2.0, -1.0]
+    y[::2] += 0.1 * rng.standard_normal(40)
+    start = np.array([0, 2.0, 0, 0, -1.0, 0])
+    problem = Counted(zt.problems.Ridge(X, y, lam=0.0))
+    found = zt.path(problem, start, [2, 3, 4], budget=30_000, seed=0, cv=4)
+    assert problem.calls == found.nfev
+    assert found.best_k == 2
+    assert (found.held_out < 2 * found.fun + 1e-3).all()
 
 
 def test_one_standard_error_rule():

@@ -150,7 +150,9 @@ class PartialRows:
         U = np.zeros((SETTINGS.directions, context.d))
         U[:, self.free] = signs
         points = [context.theta0 + side * step * u for side in (1, -1) for u in U]
-        values = (yield from context.values(points, self.order)) - np.array([data.l2_change(p) for p in points])[:, None]
+        values = (yield from context.values(points, self.order)) - np.array([data.l2_change(p) for p in points])[
+            :, None
+        ]
         along = (values[: len(U)] - values[len(U) :]) / (2 * step)
         best = np.argmax(np.abs(along), axis=0)
         slope, size = along[best, np.arange(n)], shrunk_sizes(along)

@@ -82,7 +82,6 @@ class RowLearner:
     def keep(self, positions: Indices) -> None:
         """Forget all components but those at these positions, which are in increasing order."""
         self.data.keep(positions)
-        self._norms = self._norms[positions] if self._norms.size else self._norms
         for place, (learnt, point, values) in enumerate(self._elsewhere):
             kept = np.isin(learnt, positions)
             self._elsewhere[place] = np.searchsorted(positions, learnt[kept]), point, values[kept]
