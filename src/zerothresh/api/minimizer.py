@@ -237,7 +237,7 @@ def iterate(
 ) -> Iterator[Progress]:
     """Run `minimize` as a generator that yields a `Progress` after each step; leave the loop to stop.
 
-    The arguments are those of `minimize`, except for ``callback`` and ``progress``.
+    The arguments are those of `minimize`, except for ``callback``, ``progress`` and ``names``.
 
     >>> import zerothresh as zt
     >>> for state in zt.iterate(lambda x: ((x - 1) ** 2).sum(), 4, 2, budget=300, method=zt.FGZOHT(eta=0.1), seed=0):
