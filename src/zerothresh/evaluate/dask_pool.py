@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.evaluate.base import ClusterLost, ClusterLostBefore, WorkerDied, WorkerNotStarted, summary_of
-from zerothresh.evaluate.dask_worker import Evaluated, SentObjective, evaluate, identify, prepare
+from zerothresh.evaluate.dask_worker import Evaluated, evaluate, hold, introduce
 from zerothresh.evaluate.packing import pickler, unpacked
 from zerothresh.evaluate.pool import BatchingPool
 from zerothresh.evaluate.task_sizes import TaskSizes
@@ -62,6 +62,7 @@ class _Host:
     free: int  # threads without a call of ours
     identity: str = ""  # empty until it has loaded the objective
     refusal: str = ""  # why it could not
+    held: Any = None  # the future of the objective there
     missed: bool = False  # the scheduler does not know it any more
     tasks: set[_Task] = field(default_factory=set)
     job: asyncio.Task[None] | None = None  # that waits until the worker is ready
@@ -275,14 +276,14 @@ class DaskPool(BatchingPool):
     async def _prepare(self, host: _Host) -> None:
         """Let a worker load the objective; try again while the worker is there."""
         refusal, tries, identity = "", 0, ""
-        while tries < MOST_STARTS:
+        while tries < MOST_STARTS and not identity:
             try:
-                identity = identity or await self._submit(host, identify)  # which needs nothing but this library
-                data = await self._objective_for(host)
+                data = await self._scattered()
                 if data is not None:
-                    refusal = await self._submit(host, prepare, data)
+                    host.held = self._submit(host, hold, data)  # which stays there
+                    identity, refusal = await self._submit(host, introduce, host.held)
                     break
-            except CancelledError:  # the objective was lost together with another worker
+            except CancelledError:  # what was scattered was lost together with another worker
                 pass
             except Exception as error:
                 tries, refusal = tries + 1, summary_of(error)
@@ -290,23 +291,23 @@ class DaskPool(BatchingPool):
         host.identity, host.refusal = "" if refusal else identity, refusal
         self._guarded(self._distribute)
 
-    async def _objective_for(self, host: _Host) -> Any:
-        """Return the objective in the memory of workers, from where Dask takes it to others; None if none takes it."""
+    async def _scattered(self) -> Any:
+        """Return the pickled objective in the memory of workers, from where Dask takes it to others; None without any."""
         async with self._data_lock:
             if self._data is None or self._data.status != "finished":  # those who had it are gone
                 at = None if self._only is None else list(self._threads)
                 try:
                     (self._data,) = await self._client.scatter(
-                        [SentObjective(self._content)], workers=at, broadcast=True, hash=False, timeout=SCATTER
+                        [self._content], workers=at, broadcast=True, hash=False, timeout=SCATTER
                     )
                 except Exception:  # a worker has gone in between
                     return None
             return self._data
 
-    async def _submit(self, host: _Host, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a function as a task on a worker, and wait for what it returns."""
+    def _submit(self, host: _Host, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a function as a task on a worker; return the future, to be awaited on this loop."""
         key = f"{function.__name__}-{self._topic}-{next(self._numbers)}"
-        return await self._client.submit(
+        return self._client.submit(
             function,
             *arguments,
             key=key,
@@ -380,7 +381,7 @@ class DaskPool(BatchingPool):
         content = pickle.dumps((task.calls[0].function, self._objective.known(), calls), pickle.HIGHEST_PROTOCOL)
         given = host.identity, self._topic, task.number, content, host.threads, task.lanes, self._timeout
         try:
-            done: Evaluated | None = await self._submit(host, evaluate, self._data, *given)
+            done: Evaluated | None = await self._submit(host, evaluate, host.held, *given)
         except CancelledError:
             if self._running:
                 self._guarded(self._lose_objective, task)

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from zerothresh.evaluate.base import summary_of
-from zerothresh.evaluate.packing import Packed, packed, pickler
+from zerothresh.evaluate.packing import Packed, packed
 from zerothresh.evaluate.pool import DaemonPool
 
 Outcome = tuple[bool, Any]  # whether a call returned, and its value or its `Packed` exception
@@ -31,57 +31,48 @@ class Evaluated(NamedTuple):
     busy: float
 
 
-class SentObjective:
-    """An objective on its way to workers, and in them.
+class HeldObjective:
+    """An objective in a worker process, as the result of a task that the client keeps for as long as the run lasts.
 
-    Dask keeps one such object per worker process for as long as the run wants it. The bytes are dropped when the
-    objective is made of them, so that large data are there once.
+    It never leaves its worker: the bytes that it is made of have been scattered, and other workers make their own.
 
     Arguments
     ---------
-    content: the pickled objective.
+    content: the pickled objective; nothing in a copy that Dask takes elsewhere, which is never used.
     """
 
-    def __init__(self, content: bytes) -> None:
-        self._content: bytes | None = content
-        self._objective: Any = None
-        self._lock = threading.Lock()
+    def __init__(self, content: bytes = b"") -> None:
         self.threads = DaemonPool(0)
+        self.objective: Any = None
+        self.refusal = "it was moved"  # why it cannot be used, or an empty text
+        if content:
+            try:
+                self.objective = pickle.loads(content)  # noqa: S301  # our own client wrote it
+                self.refusal = ""
+            except BaseException as error:  # the function's module may raise anything while it is imported
+                self.refusal = summary_of(error)
 
-    def load(self) -> Any:
-        """Return the objective; the first call makes it."""
-        with self._lock:
-            if self._content is not None:
-                self._objective = pickle.loads(self._content)  # noqa: S301  # our own client wrote it
-                self._content = None
-            return self._objective
-
-    def __reduce__(self) -> tuple[Any, ...]:  # also when Dask hands it to another worker, or spills it
-        with self._lock:
-            return SentObjective, (pickler()(self._objective) if self._content is None else self._content,)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HeldObjective, ()
 
     def __del__(self) -> None:
         self.threads.shutdown()
 
 
-def identify() -> str:
-    """Return what tells this worker process from others, also from another one at the same address."""
+def hold(content: bytes) -> HeldObjective:
+    """Load the objective, as the first task on a worker."""
+    return HeldObjective(content)
+
+
+def introduce(held: HeldObjective) -> tuple[str, str]:
+    """Return what tells this worker process from others at its address, and why it has no objective, if it has none."""
     from distributed import get_worker
 
-    return str(get_worker().id)
-
-
-def prepare(sent: SentObjective) -> str:
-    """Load the objective; return why that fails, or an empty text."""
-    try:
-        sent.load()
-    except BaseException as error:  # the function's module may raise anything while it is imported
-        return summary_of(error)
-    return ""
+    return str(get_worker().id), held.refusal
 
 
 def evaluate(
-    sent: SentObjective,
+    held: HeldObjective,
     identity: str,
     topic: str,
     number: int,
@@ -94,7 +85,7 @@ def evaluate(
 
     Arguments
     ---------
-    sent: the objective.
+    held: the objective.
     identity: the worker that the task was meant for; a new one at the same address makes no call.
     topic, number: under which the begin of the first call is announced, and the number of the task.
     content: pickled: the function to call with the objective, what the objective has to know, the other arguments.
@@ -112,7 +103,7 @@ def evaluate(
     if worker.id != identity:
         return None
     function, known, calls = pickle.loads(content)  # noqa: S301  # our own client wrote it
-    objective = sent.load()
+    objective = held.objective
     objective.learn(known)
     sync(worker.loop, worker.scheduler.log_event, topic=topic, msg=number)  # once it returns, the scheduler knows
     began = time.perf_counter()
@@ -120,8 +111,8 @@ def evaluate(
     if lanes == 1 and timeout is None:
         made.work()
     else:
-        sent.threads.allow(threads)
-        _on_threads(made, sent.threads, lanes, timeout)
+        held.threads.allow(threads)
+        _on_threads(made, held.threads, lanes, timeout)
     return Evaluated(made.outcomes, sum(made.seconds), time.perf_counter() - began)
 
 
