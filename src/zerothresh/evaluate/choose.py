@@ -53,7 +53,8 @@ def evaluator_for(
     ---------
     objective: the objective to call.
     workers: 1 for this thread (or for one other thread, if there is a timeout), a larger whole number for that many
-        threads, a `Processes`, a Client of Dask, a ``concurrent.futures.Executor``, or an `OnEventLoop` for an async function.
+        threads, a `Processes`, a Client of Dask, a ``concurrent.futures.Executor``, or an `OnEventLoop` for an async
+        function.
     chunk: the number of points per call of a vectorised function; None (the default) chooses it.
     timeout: the seconds after which a call is abandoned; None (the default) means never.
     per_second: the largest number of calls that begin per second; None (the default) means any number.

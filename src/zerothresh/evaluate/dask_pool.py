@@ -35,6 +35,30 @@ FAREWELL = 5.0  # seconds for the last messages to a cluster that may be gone
 REMEDY = "start the cluster again and call this again with the same run folder: what has arrived is kept"
 
 
+def threads_of(client: Any, options: dict[str, Any]) -> dict[str, int]:
+    """Return the threads of the workers that may be used, by their addresses; raise ``ValueError`` without any."""
+    if getattr(client, "_asynchronous", False):
+        raise ValueError("workers must be a Client of Dask that is not asynchronous: leave asynchronous=True out")
+    if str(client.status) != "running":
+        raise ValueError(f"the Client of Dask is {client.status}: pass one that is connected to a scheduler")
+    only = options.get("workers")
+    threads = _allowed(client.nthreads(), only, {} if only is None else _names_of(client.scheduler_info()))
+    if not sum(threads.values()):
+        raise ValueError(
+            "the cluster of Dask has no workers yet, so that nobody knows how wide rounds should be: call "
+            "client.wait_for_workers(50), or as many as you want, first"
+        )
+    return threads
+
+
+def _allowed(threads: dict[str, int], only: Any, names: dict[str, set[str]]) -> dict[str, int]:
+    """Return the workers, with their threads, that may be used: all, or those that have one of some names."""
+    if only is None:
+        return dict(threads)
+    some = {str(one) for one in ([only] if isinstance(only, (str, int)) else only)}
+    return {address: count for address, count in threads.items() if some & names.get(address, {address})}
+
+
 @dataclass(eq=False)
 class _Call:
     """A call that waits, or is a part of a task."""
@@ -105,10 +129,8 @@ class DaskPool(BatchingPool):
     """
 
     def __init__(self, objective: Objective, client: Any, options: dict[str, Any], timeout: float | None) -> None:
-        if getattr(client, "_asynchronous", False):
-            raise ValueError("workers must be a Client of Dask that is not asynchronous: leave asynchronous=True out")
         self._objective, self._client, self._timeout = objective, client, timeout
-        self._only = options.pop("workers", None)
+        self._only = options.get("workers")
         self._resources = options.get("resources")
         try:
             self._content = pickler()(objective)
@@ -130,16 +152,7 @@ class DaskPool(BatchingPool):
         self._jobs: set[asyncio.Task[Any]] = set()
         self._data: Any = None  # the objective in the workers' memory
         self._data_lock = asyncio.Lock()
-        if self._running:
-            self._threads: dict[str, int] = self._allowed(client.nthreads(), self._names())
-        else:
-            raise ValueError(f"the Client of Dask is {client.status}: pass one that is connected to a scheduler")
-        self.width = sum(self._threads.values())
-        if not self.width:
-            raise ValueError(
-                "the cluster of Dask has no workers yet, so that nobody knows how wide rounds should be: call "
-                "client.wait_for_workers(50), or as many as you want, first"
-            )
+        self._threads = threads_of(client, options)
 
     # What the evaluator calls, in its own thread.
 
@@ -227,7 +240,7 @@ class DaskPool(BatchingPool):
         """Look which workers there are, again and again."""
         while not self._closed:
             try:
-                threads = self._allowed(await self._client.nthreads(), await self._names_later())
+                threads = _allowed(await self._client.nthreads(), self._only, await self._names_later())
             except Exception:
                 threads = None  # the scheduler does not answer: the status of the client tells whether it is gone
             if not self._running:
@@ -238,20 +251,8 @@ class DaskPool(BatchingPool):
             missing = any(host.missed for host in self._hosts.values())
             await asyncio.sleep(LOOK_AGAIN if missing else LOOK)
 
-    def _names(self) -> dict[str, set[str]] | None:
-        """Return the names of each worker, if the calls are restricted to some."""
-        return None if self._only is None else _names_of(self._client.scheduler_info())
-
-    async def _names_later(self) -> dict[str, set[str]] | None:
-        return None if self._only is None else _names_of(await self._client.scheduler.identity())
-
-    def _allowed(self, threads: dict[str, int], names: dict[str, set[str]] | None) -> dict[str, int]:
-        """Return the workers, with their threads, that may be used."""
-        if names is None:
-            return dict(threads)
-        only = {self._only} if isinstance(self._only, (str, int)) else set(self._only)
-        allowed = {str(one) for one in only}
-        return {at: count for at, count in threads.items() if allowed & names.get(at, {at})}
+    async def _names_later(self) -> dict[str, set[str]]:
+        return {} if self._only is None else _names_of(await self._client.scheduler.identity())
 
     def _update(self, threads: dict[str, int]) -> None:
         """Take note of the workers that there are."""
@@ -292,7 +293,7 @@ class DaskPool(BatchingPool):
         self._guarded(self._distribute)
 
     async def _scattered(self) -> Any:
-        """Return the pickled objective in the memory of workers, from where Dask takes it to others; None without any."""
+        """Return the pickled objective in the memory of workers, from where others get it; None without workers."""
         async with self._data_lock:
             if self._data is None or self._data.status != "finished":  # those who had it are gone
                 at = None if self._only is None else list(self._threads)
