@@ -42,7 +42,7 @@ SHOWN = {
     "knobs.py": ["7   0.500   0.500", "21  -0.400  -0.400", "38   0.300   0.300", "52  -0."],
     "noisy_simulator.py": [
         "The first process was killed by signal 9; its workers ended with it.",
-        "on 2 workers; the budget was 1500.",
+        "on 2 workers; the budget was 400.",
         "knob ",
     ],
     "on_ray.py": ["tasks, F = "],
@@ -71,7 +71,7 @@ def run(name: str, folder: Path, *arguments: str) -> str:
 
 
 SLOW = {"attack_http.py"}  # three processes; tests/test_attack_evaluations.py has its parts
-ARGUMENTS = {"compare_methods.py": ["picture.png"], "noisy_simulator.py": ["1500", "2"]}
+ARGUMENTS = {"compare_methods.py": ["picture.png"], "noisy_simulator.py": ["400", "2"]}
 NEEDS = {"on_ray.py": "ray", "on_submitit.py": "submitit"}  # too large to be installed for a test
 NAMES = sorted(path.name for path in EXAMPLES.glob("*.py"))
 
