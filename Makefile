@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run reproduce browser test test-all chaos lint bench goals queries peers residuals methods clean help
+.PHONY: run reproduce browser mpi test test-all chaos lint bench goals queries peers residuals methods clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
 	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
@@ -19,10 +19,15 @@ browser:  ## Chromium for the tests that look at a report, from the system's pac
 	@command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } \
 		>/dev/null 2>&1 || echo "Chromium could not be installed: the tests that need it are skipped"
 
+mpi: $(READY)  ## Open MPI and mpi4py for the tests that need them, from the system's packages, if that can be done here
+	@command -v mpiexec >/dev/null || { apt-get -qq update && apt-get -qq install -y --no-install-recommends openmpi-bin; } \
+		>/dev/null 2>&1 || echo "Open MPI could not be installed: the tests that need it are skipped"
+	@$(BIN)/pip install -q -e '.[mpi]' || echo "mpi4py could not be installed: the tests that need it are skipped"
+
 test: $(READY)  ## the tests, in a few minutes
 	$(BIN)/pytest -q -n 2 --dist loadgroup
 
-test-all: $(READY)  ## the slow tests too
+test-all: $(READY) mpi  ## the slow tests too
 	$(BIN)/pytest -q -n 2 --dist loadgroup -m ''
 
 chaos: $(READY)  ## disturb 512 runs by kills, Ctrl-C, forks, copies, daemons and failing disks, and count what was lost (10 minutes)

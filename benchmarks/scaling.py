@@ -108,7 +108,7 @@ def dask(seconds: float, workers: int, rounds: int, clock: Clock) -> None:
 
     hosts = min(DASK_PROCESSES, workers)
     with (
-        LocalCluster(n_workers=hosts, threads_per_worker=workers // hosts, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=hosts, threads_per_worker=workers // hosts, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         zt.minimize(Waiting(seconds), D, K, workers=client, **settings(rounds, clock))

@@ -51,6 +51,10 @@ assert np.isnan(masked.residuals).sum() == 20 and fitted.nfev <= 400
 assert stopped.status is zt.Status.FAILED and stopped.nfev < 2000 and stopped.support.size <= 3
 assert stopped.fun < loss(np.zeros(30))
 """,
+    "beyond-one-machine.md": """
+if __name__ == "__main__":
+    assert np.array_equal(result.x, alone.x) and result.support.tolist() == [4, 11, 26]
+""",
     "compare.md": """
 assert [row["runs"] for row in found.rows()] == [3, 3, 3] and found.rows()[0]["gap"] < 0.01
 """,

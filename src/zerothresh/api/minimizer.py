@@ -104,8 +104,8 @@ def minimize(
     loss: str, loss or function, default None, the square: "squared", "huber", "cauchy" or "quantile"; or one of
         ``zt.losses`` with its parameter, such as ``zt.losses.Huber(delta=0.1)``; or a function of an array of
         residuals, elementwise, or an object with ``value(r)`` and perhaps ``derivative(r)`` and ``second(r)``.
-    workers: int, Processes or Executor, default 1: a number of threads; or ``zt.Processes(16)`` for worker processes,
-        of which one that dies is replaced; or any ``concurrent.futures.Executor``.
+    workers: int, Processes, Client or Executor, default 1: a number of threads; or ``zt.Processes(16)`` for worker
+        processes, of which one that dies is replaced; or a Client of Dask; or any ``concurrent.futures.Executor``.
     parallel: int, default None: how many calls take no longer together than one; None means the number of workers.
         Methods that can, as ``auto``, then ask for more points per round: fewer rounds, perhaps more calls. The result
         is a function of the seed and of this number, bit-identical for any number of workers and any order in which

@@ -35,6 +35,14 @@ class CancelledBeforehand(CallCancelled):
     """A call on an event loop was cancelled before the function was called."""
 
 
+class ClusterLost(RuntimeError):
+    """The scheduler of a cluster is gone while a call was under way, and no more calls can be made."""
+
+
+class ClusterLostBefore(ClusterLost, WorkerNotStarted):
+    """The scheduler of a cluster is gone, and the call was not made."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """A call of the objective that returned no usable value.
@@ -151,6 +159,11 @@ class Evaluator(Protocol):
 def failure_of(plan: Plan, start: int, stop: int, error: BaseException, *, begun: bool = True) -> Failure:
     """Return the failure of a call for the rows [start, stop) of a plan."""
     return Failure(start, plan.point(start), int(plan.components[start]), error, stop - start, begun)
+
+
+def count_parts(missing: list[tuple[int, int]], chunk: int) -> int:
+    """Return the number of parts that `split_ranges` makes of row ranges."""
+    return sum((stop - 1) // chunk - start // chunk + 1 for start, stop in missing if stop > start)
 
 
 def split_ranges(missing: list[tuple[int, int]], chunk: int) -> Iterator[tuple[int, int]]:

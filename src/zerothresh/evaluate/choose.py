@@ -53,7 +53,8 @@ def evaluator_for(
     ---------
     objective: the objective to call.
     workers: 1 for this thread (or for one other thread, if there is a timeout), a larger whole number for that many
-        threads, a `Processes`, a ``concurrent.futures.Executor``, or an `OnEventLoop` for an async function.
+        threads, a `Processes`, a Client of Dask, a ``concurrent.futures.Executor``, or an `OnEventLoop` for an async
+        function.
     chunk: the number of points per call of a vectorised function; None (the default) chooses it.
     timeout: the seconds after which a call is abandoned; None (the default) means never.
     per_second: the largest number of calls that begin per second; None (the default) means any number.
@@ -75,6 +76,12 @@ def evaluator_for(
 
         pool = ProcessPool(objective, width, timeout)  # which sees to the timeout itself
         return OnExecutor(objective, size, pool, width, own=True, timeout=None, limit=limit)
+    of_dask = dask_client(workers)
+    if of_dask is not None:
+        from zerothresh.evaluate.dask_pool import DaskPool
+
+        spread = DaskPool(objective, *of_dask, timeout)  # which sees to the timeout itself, too
+        return OnExecutor(objective, size, spread, width, own=True, timeout=None, limit=limit)
     if _is_executor(workers):
         return OnExecutor(objective, size, workers, width, own=False, timeout=timeout, limit=limit)
     if width == 1 and timeout is None:
@@ -96,6 +103,11 @@ def _width_of(workers: Any) -> int:
         return workers.number
     if isinstance(workers, OnEventLoop):
         return workers.width
+    of_dask = dask_client(workers)
+    if of_dask is not None:
+        from zerothresh.evaluate.dask_pool import threads_of
+
+        return sum(threads_of(*of_dask).values())
     if _is_executor(workers):
         stated = getattr(workers, "_max_workers", None)
         return stated if isinstance(stated, int) and stated > 0 else _UNKNOWN_WIDTH
@@ -119,3 +131,19 @@ def _check_kind(function: Any, workers: Any) -> None:
             )
     elif check.is_async(function):
         raise ValueError(f"{name} is an async function: call it by `await zt.minimize_async(...)`")
+
+
+def dask_client(workers: Any) -> tuple[Any, dict[str, Any]] | None:
+    """Return the client and the options of submission if ``workers`` is a Client of Dask or its executor; else None.
+
+    Classes are recognised by name and module, so that Dask is not imported for others.
+    """
+    for kind in type(workers).__mro__:
+        if kind.__module__.partition(".")[0] == "distributed":
+            if kind.__name__ == "Client":
+                return workers, {}
+            if kind.__name__ == "ClientExecutor":
+                return workers._client, dict(workers._kwargs)
+            if kind.__name__ == "Cluster":
+                raise ValueError("workers must be a Client of Dask, not its cluster: pass distributed.Client(cluster)")
+    return None

@@ -15,11 +15,12 @@ from zerothresh.evaluate.base import (
     CancelledBeforehand,
     Failure,
     WorkerNotStarted,
+    count_parts,
     failure_of,
     split_ranges,
 )
 from zerothresh.evaluate.event_loop import OnEventLoop
-from zerothresh.evaluate.pool import DaemonPool
+from zerothresh.evaluate.pool import BatchingPool, DaemonPool
 from zerothresh.evaluate.rate_limit import RateLimit
 from zerothresh.objective.forms import BadValue, Objective
 from zerothresh.rounds.plan import Plan
@@ -34,7 +35,8 @@ CANCELLED = (
 class OnExecutor:
     """Calls the objective on the workers of an executor.
 
-    At most ``width`` calls are in progress; the next one begins only when the caller has processed a value. A call
+    At most ``width`` calls are in progress, or as many as a pool that sends several together wants; the next one begins
+    only when the caller has processed a value. A call
     that takes longer than ``timeout`` seconds is abandoned and fails with TimeoutError. A thread of our own pool that
     hangs in such a call is replaced; the workers of a user's executor are left to that executor.
 
@@ -75,12 +77,15 @@ class OnExecutor:
         return isinstance(self.executor, OnEventLoop) and self.executor.cancelled
 
     def evaluate(self, plan: Plan, missing: list[tuple[int, int]]) -> Iterator[Arrival | Failure]:
-        parts = split_ranges(missing, self.objective.most_points(self.chunk))
+        chunk = self.objective.most_points(self.chunk)
+        parts, left = split_ranges(missing, chunk), count_parts(missing, chunk)
+        batching = self.executor if isinstance(self.executor, BatchingPool) else None
         self._halted = False
         more = True
         while not self._left:
             early = 0.0  # seconds until another call may begin
-            while more and not self._halted and not self.cancelled and len(self._running) < self.width:
+            most = self.width if batching is None else batching.wanted()
+            while more and not self._halted and not self.cancelled and len(self._running) < most:
                 early = 0.0 if self.limit is None else self.limit.wait()
                 if early > 0:
                     break
@@ -96,9 +101,12 @@ class OnExecutor:
                     break
                 if self.limit is not None:
                     self.limit.begin()
+                left -= 1
                 self._running[future] = plan, *part, time.monotonic()
                 self.outstanding += part[1] - part[0]
                 future.add_done_callback(self._done.put)
+            if batching is not None:
+                batching.send(left)
             if not self._running and not early:
                 return
             yield from self._finished(early or AWAKE)

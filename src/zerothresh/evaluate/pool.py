@@ -9,6 +9,18 @@ from queue import SimpleQueue
 from typing import Any
 
 
+class BatchingPool(Executor):
+    """An executor that may send several calls to a worker at once."""
+
+    def wanted(self) -> int:
+        """Return the number of calls in progress that keep the workers busy."""
+        raise NotImplementedError
+
+    def send(self, left: int) -> None:
+        """Send what was submitted; ``left`` more calls of the round have not been submitted yet."""
+        raise NotImplementedError
+
+
 class DaemonPool(Executor):
     """An executor with a fixed number of daemon threads; `replace_one` replaces a thread that hangs."""
 
@@ -27,6 +39,10 @@ class DaemonPool(Executor):
         future: Future[Any] = Future()
         self._queue.put((future, fn, (args, kwargs)))
         return future
+
+    def allow(self, workers: int) -> None:
+        """Allow so many threads at least."""
+        self._max_workers = max(self._max_workers, workers)
 
     def replace_one(self) -> None:
         """Allow one more thread, because one hangs in a call that has been abandoned."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from zerothresh.evaluate.base import WorkerDied, WorkerNotStarted
+from zerothresh.evaluate.packing import unpacked
 from zerothresh.evaluate.process_worker import BEGUN, ERROR, LOOK, READY, REFUSED, files_of_modules
 
 BY_SIGNAL = sys.platform.startswith("linux")  # whether the system can signal a child when its parent ends
@@ -29,17 +29,6 @@ REMEDY = (
     "define it at the top level of a module that can be imported, or install cloudpickle (zerothresh[processes]), "
     "which also sends lambdas, closures and functions of a script or a notebook; or use threads, as workers=8 does"
 )
-
-
-class RemoteFailure(RuntimeError):
-    """The function raised an exception that cannot be sent between processes; this has its text."""
-
-
-class RemoteTraceback(Exception):
-    """The traceback of an exception, as text from the process that raised it."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
 
 
 class EndedBeforehand(Exception):
@@ -123,7 +112,7 @@ class ProcessHandle:
                 ) from None
             raise WorkerDied(f"the worker process {self._ending()} during the call") from None
         if about == ERROR:
-            raise _original(*content)
+            raise unpacked(*content)
         return content
 
     def _receive(self, deadline: float | None = None) -> tuple[bytes, Any]:
@@ -175,15 +164,3 @@ class ProcessHandle:
 
 def _same(one: Any, other: Any) -> bool:
     return one is other
-
-
-def _original(pickled: bytes | None, summary: str, trace: str) -> BaseException:
-    """Return the exception that a worker sent, with the traceback of its process as its cause."""
-    error: Any = None
-    with suppress(Exception):  # whatever an exception of the user's own raises when it is unpickled
-        error = None if pickled is None else pickle.loads(pickled)  # noqa: S301  # our own child wrote it
-    if not isinstance(error, BaseException):
-        error = RemoteFailure(summary)
-    original: BaseException = error
-    original.__cause__ = RemoteTraceback(trace)
-    return original

@@ -10,8 +10,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from zerothresh.evaluate.base import WorkerNotStarted, summary_of
+from zerothresh.evaluate.packing import pickler
 from zerothresh.evaluate.process_handle import REMEDY, EndedBeforehand, ProcessHandle
-from zerothresh.evaluate.process_worker import pickler
 from zerothresh.objective.forms import Objective
 
 MOST_STARTS = 3  # processes in a row that end before they begin a call, after which the call is given up

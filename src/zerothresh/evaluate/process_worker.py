@@ -9,7 +9,6 @@ import select
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.abc import MetaPathFinder
@@ -20,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from zerothresh.evaluate.base import summary_of
+from zerothresh.evaluate.packing import packed
 
 READY, REFUSED, BEGUN, VALUE, ERROR = b"ready", b"refused", b"begun", b"value", b"error"  # what a message is about
 LOOK = 1.0  # seconds between two looks at whether a silent process lives: a child of its own may hold its pipe open
@@ -66,8 +66,7 @@ def _answer(connection: Connection, evaluate: Callable[..., Any], objective: Any
         value = evaluate(objective, *arguments)
     except BaseException as error:
         _flush()
-        text = "".join(traceback.format_exception(error))
-        _send(connection, ERROR, (_pickled(error), summary_of(error), text))
+        _send(connection, ERROR, packed(error))
         return
     _flush()
     _send(connection, VALUE, value)
@@ -75,24 +74,6 @@ def _answer(connection: Connection, evaluate: Callable[..., Any], objective: Any
 
 def _send(connection: Connection, about: bytes, content: Any = None) -> None:
     connection.send((about, content))
-
-
-def _pickled(error: BaseException) -> bytes | None:
-    """Return an exception as bytes; None if it cannot be pickled."""
-    try:
-        return pickler()(error)
-    except Exception:  # whatever an exception of the user's own raises when it is pickled
-        return None
-
-
-def pickler() -> Callable[[Any], bytes]:
-    """Return cloudpickle's ``dumps`` if it is installed, which also takes lambdas and closures; else pickle's."""
-    try:
-        import cloudpickle
-    except ImportError:
-        return pickle.dumps
-    dumps: Callable[[Any], bytes] = cloudpickle.dumps
-    return dumps
 
 
 def _flush() -> None:

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from zerothresh.basics import check
-from zerothresh.evaluate.base import CallCancelled, Failure, WorkerDied
+from zerothresh.evaluate.base import CallCancelled, ClusterLost, Failure, WorkerDied
 from zerothresh.objective.forms import BadLoss, BadValue
 
 LONGEST_PAUSE = 60.0  # seconds between two tries: a service that is down for longer is asked once per minute
@@ -52,9 +52,9 @@ class Faults:
     def may_retry(self, error: BaseException, tried: int) -> bool:
         """Return whether a call that has failed ``tried`` times is made again.
 
-        A loss that fails is no failing call: it would fail on the same outputs again.
+        A loss that fails is no failing call: it would fail on the same outputs again. A lost cluster takes no calls.
         """
-        if isinstance(error, BadLoss):
+        if isinstance(error, (BadLoss, ClusterLost)):
             return False
         if isinstance(error, BadValue) and self.on_nan != "retry":
             return False
@@ -64,10 +64,10 @@ class Faults:
     def takes_worst(self, failure: Failure) -> bool:
         """Return whether the worst value seen takes the place of a call that has failed for good.
 
-        A call that was never made, or was cancelled, tells nothing about its point, and what a call returned is the
-        matter of ``on_nan``.
+        A call that was never made, was cancelled, or whose cluster was lost, tells nothing about its point. What a call
+        returned is the matter of ``on_nan``.
         """
-        told = failure.begun and not isinstance(failure.error, (BadValue, BadLoss, CallCancelled))
+        told = failure.begun and not isinstance(failure.error, (BadValue, BadLoss, CallCancelled, ClusterLost))
         return self.on_error == "worst" and told
 
     def pause(self, tried: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zerothresh.evaluate.base import Arrival, Evaluator, Failure, WorkerDied
+from zerothresh.evaluate.base import Arrival, ClusterLost, Evaluator, Failure, WorkerDied
 from zerothresh.objective.forms import BadValue
 from zerothresh.session.faults import Faults
 from zerothresh.session.recorded import RecordedSession
@@ -139,6 +139,10 @@ def _give_up(run: RecordedSession, faults: Faults, failure: Failure, tried: int)
     where = call if run.session.task.outputs is not None else f"component {failure.component}, {call}"
     if isinstance(error, BadValue):
         run.finish(Status.BAD_VALUE, f"{error} ({where})", failure=failure, final=False)
+        return
+    if isinstance(error, ClusterLost):
+        made = f"{run.session.nfev} of {run.session.task.budget} calls"
+        run.finish(Status.FAILED, f"{error} (after {made})", failure=failure, final=False)
         return
     what = "the objective raised" if failure.begun else "a call could not be made:"
     if isinstance(error, WorkerDied):
