@@ -24,7 +24,7 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, GaussianProcess]:
+def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, tuple[GaussianProcess, bool]]:
     """Follow the expected improvement outside of the basins whose bottoms are known.
 
     It looks for points in a box around the best one, which is the whole cube at first and again after an improvement,
@@ -36,8 +36,9 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
     everywhere: bool, whether the descent begins at the best value outside of the basins; otherwise it begins at fresh
         random points.
 
-    Returns the last process.
+    Returns the last process, and whether it sees nothing more to gain near the best point of this descent.
     """
+    settled = False
     rng, p = search.context.rng, search.p
     begin, width = 0 if everywhere else search.y.size, 1.0
     fresh = max(p + SET.first_points - (search.y.size if everywhere else 0), 0)
@@ -66,11 +67,23 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         path.append(value)
         if failures >= patience:
             search.close_basin(centre, process.lengths)
+            settled = _settled(search, process, centre, float(process.t[lowest]))
             break
         points = _proposals(search, process, centre, float(process.t[lowest]), width, turn)
         yield from search.ask(points)
         turn += len(points)
-    return process
+    return process, settled
+
+
+def _settled(search: CubeSearch, process: GaussianProcess, centre: Array, lowest: float) -> bool:
+    """Whether the mean of the process near the bottom of its descent is hardly lower than the value there."""
+    rng, p = search.context.rng, search.p
+    lengths = np.clip(process.lengths, *SET.length_range)
+    count = len(SET.distances) * SET.near_candidates
+    far = np.repeat(SET.distances, SET.near_candidates)[:, None] * lengths
+    near = np.clip(centre + far * rng.normal(count * p).reshape(count, p), 0.0, 1.0)
+    left = lowest - float(process.predict(near)[0].min())
+    return left <= SET.gain * (float(np.median(process.t)) - lowest)
 
 
 def _proposals(
