@@ -65,7 +65,9 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         better = not path or value < min(path) - SET.gain * search.fall
         failures, width = (0, 1.0) if better else (failures + 1, max(SET.narrowing * width, SET.least_width))
         path.append(value)
-        if failures >= patience:
+        if failures == patience and min(path) >= path[0]:  # nothing found yet: this is hardly a bottom, so look farther
+            width = 1.0
+        elif failures >= patience * (1 if min(path) < path[0] else SET.first_patience):
             search.close_basin(centre, process.lengths)
             settled = _settled(search, process, centre, float(process.t[lowest]))
             break
