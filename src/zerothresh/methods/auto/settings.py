@@ -265,9 +265,7 @@ class KnowledgeSettings:
     """Where a further random value is worth most."""
 
     patience: int = 16  # calls without improvement that end a descent: single values hardly show one under noise
-    least_values: int = (
-        2  # at the best point: an estimate of the noise that is too low is found out
-    )
+    least_values: int = 2  # at the best point: an estimate of the noise that is too low is found out
     rivals: int = 25  # best points that may be asked for again
     distances: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)  # lengths from the best point, of points around it
     promising: int = 100  # of these points: those of smallest mean

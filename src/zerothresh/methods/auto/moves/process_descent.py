@@ -24,7 +24,9 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, tuple[GaussianProcess, bool]]:
+def descend_by_process(
+    search: CubeSearch, *, everywhere: bool
+) -> Generator[Probes, Answers, tuple[GaussianProcess, bool]]:
     """Follow the expected improvement outside of the basins whose bottoms are known.
 
     It looks for points in a box around the best one, which is the whole cube at first and again after an improvement,
