@@ -54,7 +54,7 @@ def descend_by_process(
         used = _usable(search, begin)
         process = _best_fit(search, used, fitted, None if turn % SET.form_every == 0 else form)
         form = process.form
-        if process.additive and search.basins:  # what is known of a basin tells of the others, too
+        if search.basins:  # what is known of a basin tells of the others, too
             used = _not_too_many(search, np.arange(search.y.size))
             process = process.given(search.Z[used], search.y[used], search.counts[used])
         own = np.flatnonzero((used >= begin) & ~_in_basins(search, process, search.Z[used]))
@@ -111,12 +111,14 @@ def _proposals(
 def _in_basins(search: CubeSearch, process: GaussianProcess, points: Array) -> Mask:
     """Which of the points lie in a basin whose bottom is known.
 
-    That is near a bottom, in lengths of the process; for a sum over the coordinates, whose basins are next to each
-    other along each of them, where a straight way leads down to the bottom.
+    That is where a straight way leads down to the bottom: the border of a basin is lower than most of what is beyond
+    it, and a search that only kept its distance from the bottom would end there. It is also near a bottom, in lengths
+    of the process, but for a sum over the coordinates, whose basins are next to each other along each of them.
     """
-    if not process.additive or not search.basins:
-        return search.in_basin(points)
-    inside, start = np.zeros(len(points), bool), process.predict(points)[0]
+    if not search.basins:
+        return np.zeros(len(points), bool)
+    start = process.predict(points)[0]
+    inside = np.zeros(len(points), bool) if process.additive else search.in_basin(points)
     steps = np.linspace(0.0, 1.0, SET.way_points)[1:, None]
     for bottom, _ in search.basins:
         way = points[:, None] + steps * (bottom - points)[:, None]
