@@ -220,6 +220,7 @@ class GlobalSearchSettings:
     believed_margin: float = 0.5  # of the noise: how much better a point must be believed to be to be an improvement
     gain: float = 1e-3  # of the fall from the median to the lowest value: less is no improvement
     patience: int = 8  # calls without improvement that end a descent by process, which sees the whole cube at first
+    first_patience: int = 2  # times as many if the descent has found nothing at all: it may not be at a bottom
     idle_steps: int = 6  # the same for a descent by quadratic model
     narrowing: float = 0.5  # factor of the width of the box in which a process looks, after a call without improvement
     least_width: float = 0.02

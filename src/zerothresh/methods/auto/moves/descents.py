@@ -23,9 +23,9 @@ class Descents:
 
     The process needs few values where F is smooth on the scale of the cube; a quadratic model sees through ripples,
     and from near the best point it finds the bottom of a funnel of many basins. While processes predict F, what one
-    has found is polished by a quadratic model, and then another one looks for the next basin. Otherwise a kind that has
-    just found something better goes on, or else the one that has had the fewest values is next. The two kinds of
-    descents by a quadratic model count as if they had begun together.
+    has found is polished by a quadratic model, unless the process sees nothing more to gain there; then another one
+    looks for the next basin. Otherwise a kind that has just found something better goes on, or else the one that has
+    had the fewest values is next. The two kinds of descents by a quadratic model count as if they had begun together.
 
     If values are random, the process asks where a value is worth most. While it follows F as far as noise lets one see,
     a quadratic model would see nothing more, and it goes on alone.
@@ -49,13 +49,13 @@ class Descents:
         """Make one descent."""
         search, kind, begin = self.search, self.kind, self.search.y.size
         first = kind not in self.made
-        before, asked = self._lowest(), search.counts.sum()
+        before, asked, settled = self._lowest(), search.counts.sum(), False
         gain = self._least_gain() if begin else 0.0
         if kind == "process" and search.random:
             self.trusted = follows((yield from descend_by_knowledge(search)))
         elif kind == "process":
             closed = len(search.basins)
-            process = yield from descend_by_process(search, everywhere=first or self.additive)
+            process, settled = yield from descend_by_process(search, everywhere=first or self.additive)
             self.additive = process.additive
             self.trusted = (self.trusted or process.predicts()) and len(search.basins) > closed
         elif kind == "far":
@@ -75,7 +75,7 @@ class Descents:
         if search.random and self.trusted:
             self.kind = "process"
         elif kind == "process" and (first or better) and self.trusted:
-            self.kind = "near"  # a process ends near the bottom of its basin, a quadratic model at the bottom
+            self.kind = "process" if settled else "near"  # a process may end near the bottom, a quadratic model at it
         elif kind == "near" and self.trusted:
             self.kind = "process"  # if this was a wrong basin, another process finds the next one with the fewest calls
         elif better and kind == "far" and not self.trusted:

@@ -24,7 +24,9 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Probes, Answers, GaussianProcess]:
+def descend_by_process(
+    search: CubeSearch, *, everywhere: bool
+) -> Generator[Probes, Answers, tuple[GaussianProcess, bool]]:
     """Follow the expected improvement outside of the basins whose bottoms are known.
 
     It looks for points in a box around the best one, which is the whole cube at first and again after an improvement,
@@ -36,8 +38,9 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
     everywhere: bool, whether the descent begins at the best value outside of the basins; otherwise it begins at fresh
         random points.
 
-    Returns the last process.
+    Returns the last process, and whether it sees nothing more to gain near the best point of this descent.
     """
+    settled = False
     rng, p = search.context.rng, search.p
     begin, width = 0 if everywhere else search.y.size, 1.0
     fresh = max(p + SET.first_points - (search.y.size if everywhere else 0), 0)
@@ -51,7 +54,7 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         used = _usable(search, begin)
         process = _best_fit(search, used, fitted, None if turn % SET.form_every == 0 else form)
         form = process.form
-        if process.additive and search.basins:  # what is known of a basin tells of the others, too
+        if search.basins:  # what is known of a basin tells of the others, too
             used = _not_too_many(search, np.arange(search.y.size))
             process = process.given(search.Z[used], search.y[used], search.counts[used])
         own = np.flatnonzero((used >= begin) & ~_in_basins(search, process, search.Z[used]))
@@ -64,13 +67,27 @@ def descend_by_process(search: CubeSearch, *, everywhere: bool) -> Generator[Pro
         better = not path or value < min(path) - SET.gain * search.fall
         failures, width = (0, 1.0) if better else (failures + 1, max(SET.narrowing * width, SET.least_width))
         path.append(value)
-        if failures >= patience:
+        if failures == patience and min(path) >= path[0]:  # nothing found yet: this is hardly a bottom, so look farther
+            width = 1.0
+        elif failures >= patience * (1 if min(path) < path[0] else SET.first_patience):
             search.close_basin(centre, process.lengths)
+            settled = _settled(search, process, centre, float(process.t[lowest]))
             break
         points = _proposals(search, process, centre, float(process.t[lowest]), width, turn)
         yield from search.ask(points)
         turn += len(points)
-    return process
+    return process, settled
+
+
+def _settled(search: CubeSearch, process: GaussianProcess, centre: Array, lowest: float) -> bool:
+    """Whether the mean of the process near the bottom of its descent is hardly lower than the value there."""
+    rng, p = search.context.rng, search.p
+    lengths = np.clip(process.lengths, *SET.length_range)
+    count = len(SET.distances) * SET.near_candidates
+    far = np.repeat(SET.distances, SET.near_candidates)[:, None] * lengths
+    near = np.clip(centre + far * rng.normal(count * p).reshape(count, p), 0.0, 1.0)
+    left = lowest - float(process.predict(near)[0].min())
+    return left <= SET.gain * (float(np.median(process.t)) - lowest)
 
 
 def _proposals(
@@ -94,12 +111,14 @@ def _proposals(
 def _in_basins(search: CubeSearch, process: GaussianProcess, points: Array) -> Mask:
     """Which of the points lie in a basin whose bottom is known.
 
-    That is near a bottom, in lengths of the process; for a sum over the coordinates, whose basins are next to each
-    other along each of them, where a straight way leads down to the bottom.
+    That is where a straight way leads down to the bottom: the border of a basin is lower than most of what is beyond
+    it, and a search that only kept its distance from the bottom would end there. It is also near a bottom, in lengths
+    of the process, but for a sum over the coordinates, whose basins are next to each other along each of them.
     """
-    if not process.additive or not search.basins:
-        return search.in_basin(points)
-    inside, start = np.zeros(len(points), bool), process.predict(points)[0]
+    if not search.basins:
+        return np.zeros(len(points), bool)
+    start = process.predict(points)[0]
+    inside = np.zeros(len(points), bool) if process.additive else search.in_basin(points)
     steps = np.linspace(0.0, 1.0, SET.way_points)[1:, None]
     for bottom, _ in search.basins:
         way = points[:, None] + steps * (bottom - points)[:, None]
