@@ -38,9 +38,8 @@ class SingleIndex:
 
     @staticmethod
     def _by_entries(context: Context, diagnosis: Diagnosis) -> bool:
-        """Whether single entries of rows are asked, because not all rows can be."""
-        whole = context.left >= ROWS.reserve * context.n * (context.free().size + 2)
-        return not whole and not diagnosis.random and affords_entries(context)
+        """Whether single entries of rows are asked, because not enough rows can be."""
+        return not diagnosis.random and affords_entries(context)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of all rows and of the fit, after which the model has to be right."""
