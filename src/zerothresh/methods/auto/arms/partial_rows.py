@@ -100,7 +100,7 @@ class PartialRows:
 
     def _ask(self, odds: Array) -> Asks:
         """Ask the most promising coordinates on one further component each."""
-        most = int(min(np.count_nonzero(odds > -np.inf), self.context.left))
+        most = int(min(float(np.count_nonzero(odds > -np.inf)), self.context.left))
         count = min(max(int(SETTINGS.share * odds.size), 1), most)
         chosen = np.argpartition(-odds, count - 1)[:count]
         yield from self._entries(self.screen.missing(chosen), chosen)
