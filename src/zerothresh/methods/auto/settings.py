@@ -486,6 +486,9 @@ class PartialRowSettings:
 
     first_entries: float = 12.0  # per coordinate, that the budget must cover: three full rows take a quarter of them
     first_share: float = 0.06  # of all entries, that the budget must cover: .04 finds 1 of 10 (simulated), .08 finds 9
+    enough_rows: int = 20  # per non-zero: so many whole rows do as well (with 8, d = 2,000, twice the F of entries)
+    least_values: int = 40  # of F, that the budget must cover: sampling the components takes 11 of them
+    columns: int = 4  # per non-zero, that the budget must cover: not each of them will stand out
     fewest_components: float = 8.0  # times log d: with fewer, no score can stand out clearly
     most_entries: float = 2e8  # components times coordinates: a table of so many bits and bytes is kept
     most_numbers: int = 4_000_000  # in one round of dense points

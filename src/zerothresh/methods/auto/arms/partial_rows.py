@@ -28,11 +28,15 @@ from zerothresh.rounds.requests import Probes
 
 
 def affords_entries(context: Context) -> bool:
-    """Whether the budget pays for the first rows and for a few entries of every coordinate; not with bounds."""
-    n, d = context.n, context.free().size
-    enough = context.left >= d * max(SETTINGS.first_entries, SETTINGS.first_share * n)
+    """Whether single entries are to be asked: the budget pays for them, but not for enough rows. Not with bounds."""
+    n, d, k = context.n, context.free().size, context.k
+    enough_rows = min(n, SETTINGS.enough_rows * k)
+    rows = context.left >= ROWS.reserve * enough_rows * (d + 2)
+    entries = d * max(SETTINGS.first_entries, SETTINGS.first_share * n)
+    columns = n * (SETTINGS.least_values + SETTINGS.columns * k)
     several = n >= SETTINGS.fewest_components * math.log(max(d, 2))
-    return context.box is None and enough and several and n * d <= SETTINGS.most_entries
+    affordable = context.left >= max(entries, columns) and n * d <= SETTINGS.most_entries
+    return context.box is None and several and affordable and not rows
 
 
 class PartialRows:
@@ -50,8 +54,10 @@ class PartialRows:
         self.learner = RowLearner(context, diagnosis, self.order)
         self.data, self.state = self.learner.data, ScoreFit(self.learner)
         self.free = context.free()
-        self.found = np.empty(0, np.int64)  # positions in `free` of the columns that stand out
-        self.refused = self.found  # of those that were asked completely, and do not
+        used = np.union1d(np.flatnonzero(context.theta0), context.constraint.include)
+        self.given = np.flatnonzero(np.isin(self.free, used))  # positions in `free` of columns modelled in any case
+        self.found = self.given[:0]  # of those that stand out
+        self.refused = self.given[:0]  # of those that were asked completely, and do not
 
     def search(self) -> Generator[Probes, Answers, str]:
         """Learn three rows, test the form, and screen until the support is full; returns the reason for stopping."""
@@ -67,9 +73,13 @@ class PartialRows:
         for place, row in enumerate(rows):
             self.screen.add(np.full(row.size, place), np.arange(row.size), row)
         self.screen.reweigh(self.screen.ratio)
+        for column in self.given.tolist():
+            yield from self._ask_column(column)
+        if self.given.size:
+            yield from self._model()
         while self.found.size < context.k and context.left > SETTINGS.kept_values * context.n:
             odds = self.screen.log_odds()
-            odds[np.union1d(self.found, self.refused)] = -np.inf
+            odds[self.screen.complete()] = -np.inf
             best = int(np.argmax(odds))
             if odds[best] == -np.inf:
                 break
@@ -79,7 +89,7 @@ class PartialRows:
                 yield from self._ask(odds)
         full = self.found.size >= context.k
         if not full and self.refused.size:  # what does not stand out may still lower F
-            yield from self._fit(np.union1d(self.found, self.refused))
+            yield from self._fit(np.union1d(self._modelled, self.refused))
         return "The support is full." if full else "The budget does not pay for more columns."
 
     def _worth_a_column(self) -> float:
@@ -90,7 +100,8 @@ class PartialRows:
 
     def _ask(self, odds: Array) -> Asks:
         """Ask the most promising coordinates on one further component each."""
-        count = int(min(max(SETTINGS.share * odds.size, 1), np.count_nonzero(odds > -np.inf), self.context.left))
+        most = int(min(float(np.count_nonzero(odds > -np.inf)), self.context.left))
+        count = min(max(int(SETTINGS.share * odds.size), 1), most)
         chosen = np.argpartition(-odds, count - 1)[:count]
         yield from self._entries(self.screen.missing(chosen), chosen)
 
@@ -109,29 +120,35 @@ class PartialRows:
             )
             self.screen.add(np.full(C.size, row), C, slopes[0] - at_start[C])
 
-    def _complete(self, column: int) -> Asks:
-        """Ask one coordinate on all components, and fit with it if its slope stands out."""
+    @property
+    def _modelled(self) -> Indices:
+        return np.union1d(self.given, self.found)
+
+    def _ask_column(self, column: int) -> Asks:
+        """Ask one coordinate on all components."""
         rows = np.flatnonzero(~self.screen.known[:, column])
         context, data, diagnosis = self.context, self.data, self.learner.diagnosis
-        of, chosen = self.order[rows], self.free[column : column + 1]
-        slopes, _ = yield from context.slopes(
-            context.theta0, chosen, diagnosis.mu, of, data.f0[rows], central=diagnosis.central
-        )
-        slopes = slopes[:, 0] - data.lam * (context.theta0 - data.centre)[chosen]
+        of, chosen, mu = self.order[rows], self.free[column : column + 1], diagnosis.mu
+        asked = context.slopes(context.theta0, chosen, mu, of, data.f0[rows], central=diagnosis.central)
+        slopes = (yield from asked)[0][:, 0] - data.lam * (context.theta0 - data.centre)[chosen]
         self.screen.add(rows, np.full(rows.size, column), slopes)
-        if self.screen.scores()[column] < self.screen.stands_out:
-            self.refused = np.append(self.refused, column)
-            return
-        self.found = np.sort(np.append(self.found, column))
-        yield from self._fit(self.found)
+
+    def _complete(self, column: int) -> Asks:
+        """Ask one coordinate on all components, and model it if its slope stands out."""
+        yield from self._ask_column(column)
+        self.refused = np.append(self.refused, column)
+        while self.found.size < self.context.k:  # a new model may let refused ones stand out, too
+            scores = self.screen.scores()[self.refused]
+            if scores.max(initial=0.0) < self.screen.stands_out:
+                return
+            best = self.refused[int(np.argmax(scores))]
+            self.found, self.refused = np.append(self.found, best), np.setdiff1d(self.refused, best)
+            yield from self._model()
+
+    def _model(self) -> Asks:
+        """Fit on the columns that are modelled, and weigh components by what that leaves of their slopes."""
+        yield from self._fit(self._modelled)
         self.screen.reweigh(self.state.local_derivatives()[0])
-        again = self.screen.scores()[self.refused] >= self.screen.stands_out  # at the new point
-        for other in self.refused[again][: context.k - self.found.size].tolist():
-            self.found = np.sort(np.append(self.found, other))
-        if again.any():
-            self.refused = np.setdiff1d(self.refused, self.found)
-            yield from self._fit(self.found)
-            self.screen.reweigh(self.state.local_derivatives()[0])
 
     def _fit(self, columns: Indices) -> Asks:
         """Minimise the modelled F on some columns, and ask for F there."""
@@ -150,9 +167,8 @@ class PartialRows:
         U = np.zeros((SETTINGS.directions, context.d))
         U[:, self.free] = signs
         points = [context.theta0 + side * step * u for side in (1, -1) for u in U]
-        values = (yield from context.values(points, self.order)) - np.array([data.l2_change(p) for p in points])[
-            :, None
-        ]
+        l2_changes = np.array([data.l2_change(point) for point in points])
+        values = (yield from context.values(points, self.order)) - l2_changes[:, None]
         along = (values[: len(U)] - values[len(U) :]) / (2 * step)
         best = np.argmax(np.abs(along), axis=0)
         slope, size = along[best, np.arange(n)], shrunk_sizes(along)

@@ -34,17 +34,22 @@ class SingleIndex:
         smooth = not (diagnosis.rough or diagnosis.kink)
         if not several or not smooth or context.constraint.groups is not None:
             return False
-        return affordable(context) or (affords_entries(context) and not diagnosis.random)
+        return affordable(context) or self._by_entries(context, diagnosis)
+
+    @staticmethod
+    def _by_entries(context: Context, diagnosis: Diagnosis) -> bool:
+        """Whether single entries of rows are asked, because not enough rows can be."""
+        return not diagnosis.random and affords_entries(context)
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
         """Return the calls of all rows and of the fit, after which the model has to be right."""
-        if not affordable(context):
+        if self._by_entries(context, diagnosis):
             return math.ceil(context.left)
         differences = context.free().size * (1 + diagnosis.central)
         return math.ceil(ROWS.reserve * context.n * (differences + ROWS.fit_values))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
-        if not affordable(context):
+        if self._by_entries(context, diagnosis):
             return Ended((yield from PartialRows(context, diagnosis).search()))
         model = SingleIndexModel(context, diagnosis)
         reason = yield from model.search()
