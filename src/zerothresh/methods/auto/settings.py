@@ -338,7 +338,8 @@ class DistilledStepSettings:
     kept: float = 0.5  # of the coordinates after each stage: 0.3 and 0.7 are within chance
     spare: float = 2.0  # times the coordinates that may move: so many has the last stage (1: 1 % more wrong steps)
     longest_stage: float = 0.4  # of the calls that the first stage may take, with one component along all coordinates
-    fewest: int = 8  # components from which a step that is not judged is made: whether fewer agree is not known
+    fewest: int = 24  # components whose agreement counts: that of 8 is often chance, and the step too long
+    least_rows: int = 8  # gradients of components that another search has measured, to begin with them
     curvatures: int = 6  # components that show the curvature along the step, at least
     curvature_share: float = 0.03  # of the calls, for the curvature: a step that is too long harms
     least_part: float = 0.1  # of the step that the components asked would imply if the others had no slope

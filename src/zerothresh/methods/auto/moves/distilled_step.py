@@ -47,7 +47,7 @@ def distilled_step(
     known = context.known_starts if here is context.theta0 else 0
     few = max(SETTINGS.curvatures, int(SETTINGS.curvature_share * calls))
     price = 2 * n - known + 2 * few  # of the slope of F along a direction, and of the curvature
-    remembered = here is context.theta0 and len(context.remembered_gradients()) >= SETTINGS.fewest
+    remembered = here is context.theta0 and len(context.remembered_gradients()) >= SETTINGS.least_rows
     sure = calls - price >= (0 if remembered else SETTINGS.least_race * n)
     if not sure and here is not context.theta0:
         return False  # such a step may lead up, and lose what was gained
@@ -202,7 +202,7 @@ class _Slopes:
         known = context.remembered_gradients() if context.theta is context.theta0 else {}
         free = context.free().size
         first = [i for i in self.order.tolist() if i in known and known[i].shape == (free,)]
-        if len(first) < SETTINGS.fewest:
+        if len(first) < SETTINGS.least_rows:
             return np.empty((0, free))
         first = first[: self.most]
         self.order = np.concatenate([np.array(first), self.order[~np.isin(self.order, first)]])
