@@ -335,9 +335,10 @@ class DistilledStepSettings:
     """A step from few calls on many components."""
 
     kept: float = 0.5  # of the coordinates after each stage: 0.3 and 0.7 are within chance
-    spare: float = 2.0  # times the coordinates that may move: the last stage has so many (1: 1 to 2 % more wrong steps)
+    spare: float = 2.0  # times the coordinates that may move: so many has the last stage (1: 1 % more wrong steps)
     longest_stage: float = 0.4  # of the calls that the first stage may take, with one component along all coordinates
-    fewest: int = 8  # components from which a step that is not judged is made: whether fewer agree is not known
+    fewest: int = 24  # components whose agreement counts: that of 8 is often chance, and the step too long
+    least_rows: int = 8  # gradients of components that another search has measured, to begin with them
     curvatures: int = 6  # components that show the curvature along the step, at least
     curvature_share: float = 0.03  # of the calls, for the curvature: a step that is too long harms
     least_part: float = 0.1  # of the step that the components asked would imply if the others had no slope
@@ -682,7 +683,13 @@ class StochasticSettings:
     most_failures: int = 12  # unsuccessful stages (less the successful ones) after which the search ends
     most_doublings: int = 5  # of the calls of a comparison, one per failure
     surface_values: int = 20  # values of F that must be left for a response surface
-    surface_share: float = 0.4  # of the calls made so far: what a surface may cost
+    clear_difference: float = 2.0  # standard errors from which the order of two supports counts as clear
+    comparisons: int = 3  # of a support with the best one, as long as their difference is not clear
+    rival_share: float = 0.08  # of the calls made so far: what the surface on another support may cost before each
+    surface_share: float = 0.15  # the same for the surface on the best support
+    polish_share: float = 0.3  # of the calls made so far that this surface has cost before other supports come first
+    dropped_share: float = 0.5  # of the best support, before a new descent: what stays should tell as much as what goes
+    stage_surface_share: float = 0.4  # the same after a stage of gradient steps, which says less about the minimum
     noise_repeats: int = 8  # values from which the noise of F is estimated
 
 
@@ -731,6 +738,7 @@ class SparseSurfaceSettings:
     )
     centre_share: float = 0.1  # of a round: values at the point itself, which tell whether it is better
     least_repeats: int = 8  # of them at least
+    same_rounds: int = 2  # rounds in a row without a change of the support that end a descent
     worse: float = 2.0  # standard errors by which a point is worse than the one before
     dampings: int = 30  # doublings of the damping until a step is short enough
     first_damping: float = 0.1  # of the mean curvature

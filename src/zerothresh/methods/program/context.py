@@ -107,9 +107,7 @@ class Context:
         self.follows = False  # set by a search that goes on from the point of the run where that is better than its own
         self.given = 0.0  # the part of the fall that other searches of the run have found since this one began
         self.confirmed = False  # set by a search whose own test has confirmed what it assumes of F
-        self.committed = (
-            False  # set by a search while the calls that it has made are worth nothing without the next ones
-        )
+        self.committed = False  # set by a search whose calls so far are worth nothing without the next ones
         self.certified = False  # set by a program whose iterate is known to be optimal
         self._entered = self.theta  # the iterate at the beginning of the round
 

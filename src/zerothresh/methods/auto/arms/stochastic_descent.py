@@ -1,7 +1,8 @@
 """Stochastic descent for strong noise: steps that are not judged one by one, and averaged iterates.
 
-Where noise hides the effect of every single step, a stage of many stochastic gradient steps still leads to a good
-support. A response surface then finds the minimum on that support. F is compared only once per stage.
+Where noise hides the effect of every single step, regressions through all values propose supports, and response
+surfaces find the minimum on each. If the budget is too small for that, a stage of many stochastic gradient steps still
+leads to a good support; F is compared only once per stage.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.findings import Diagnosis
-from zerothresh.methods.auto.moves.response_surface import ResponseSurface
+from zerothresh.methods.auto.moves.regressed_supports import RegressedSupports
 from zerothresh.methods.auto.moves.sparse_surface import SparseSurface
+from zerothresh.methods.auto.moves.surface_minima import SurfaceMinima
 from zerothresh.methods.auto.oracle import slopes_inside
-from zerothresh.methods.auto.settings import DESCENT, SPARSE_SURFACE, STOCHASTIC, TINY
+from zerothresh.methods.auto.settings import DESCENT, SPARSE_SURFACE, STOCHASTIC
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -64,7 +66,7 @@ class _Stages:
         self.context, self.diagnosis, self.C = context, diagnosis, context.free()
         self.theta = context.theta
         self.mu = self.eta = self.first_eta = 0.0  # difference step, learning rate, and the first learning rate
-        self.surfaces: dict[bytes, ResponseSurface] = {}  # by support
+        self.minima = SurfaceMinima(context)
 
     def _mean_gradient(self, theta: Array, components: Indices, mu: float) -> Generator[Probes, Answers, Array]:
         """Estimate the mean gradient of some components by central differences."""
@@ -86,7 +88,7 @@ class _Stages:
         context = self.context
         regression = SparseSurface(context, min(self.diagnosis.length, self._longest))
         if self._affordable(regression):
-            return (yield from self._regress(regression))
+            return (yield from RegressedSupports(context, regression, self.minima).search())
         if not (yield from self._calibrate()):
             return "No step length lowers F by more than the noise."
         steps, failures = STOCHASTIC.first_steps, 0
@@ -98,7 +100,8 @@ class _Stages:
                 else self._stage(self.theta, self.eta, steps)
             )
             prior = np.eye(int(np.count_nonzero(mean))) / self.first_eta
-            points = [self.theta, mean, last, (yield from self._minimise_surface(mean, prior, self.mu))]
+            minimum = yield from self.minima.minimise(mean, prior, self.mu, STOCHASTIC.stage_surface_share)
+            points = [self.theta, mean, last, minimum]
             doublings = min(failures, STOCHASTIC.most_doublings)
             estimates = yield from self._compare(points, STOCHASTIC.comparison_calls * 2**doublings)
             best = int(np.argmin(estimates))
@@ -123,28 +126,6 @@ class _Stages:
         small = self.C.size <= SPARSE_SURFACE.most_coordinates and self.context.constraint.groups is None
         return small and regression.round_size * self.context.n <= SPARSE_SURFACE.budget_share * self.context.left
 
-    def _regress(self, regression: SparseSurface) -> Generator[Probes, Answers, str]:
-        """Let a regression on all coordinates choose the support, and response surfaces find the minimum on it."""
-        context = self.context
-        while regression.round_size * context.n <= context.left:
-            theta = yield from regression.search()
-            if not regression.settled:
-                self.theta = theta
-                context.move(theta, regression.F)
-                continue
-            S = np.flatnonzero(theta[self.C])
-            theta = yield from self._minimise_surface(theta, regression.H[np.ix_(S, S)], regression.radius)
-            if not np.array_equal(theta != 0, self.theta != 0):
-                calls = max(STOCHASTIC.comparison_calls, int(STOCHASTIC.comparison_share * context.used))
-                if 2 * max(calls, context.n) > context.left:
-                    break
-                here, there = (yield from self._compare([self.theta, theta], calls)).tolist()
-                if here <= there:
-                    continue
-                context.move(theta, there)
-            self.theta = theta
-        return "The budget is spent."
-
     def _stage(self, theta: Array, eta: float, steps: int) -> Generator[Probes, Answers, tuple[Array, Array]]:
         """Make stochastic gradient steps; return the mean of the second half of the iterates, and the last one."""
         context, mean = self.context, np.zeros(self.context.d)
@@ -155,20 +136,6 @@ class _Stages:
             if 2 * t >= steps:
                 mean += (theta - mean) / (t + 1 - (steps + 1) // 2)
         return context.H(mean), theta
-
-    def _minimise_surface(self, theta: Array, prior: Array, radius: float) -> Generator[Probes, Answers, Array]:
-        """Minimise a response surface on the support; a surface that exists already gets more values."""
-        context, S = self.context, np.flatnonzero(theta)
-        affordable = context.left >= STOCHASTIC.surface_values * context.n
-        if not 0 < S.size <= DESCENT.most_surface_coordinates or not affordable:
-            return theta
-        support = S.tobytes()
-        if support not in self.surfaces:
-            repeated = yield from context.values([theta] * STOCHASTIC.noise_repeats)
-            noise = float(repeated.mean(axis=1).std(ddof=1))
-            self.surfaces[support] = ResponseSurface(context, theta, prior, radius, max(noise, TINY))
-        calls = STOCHASTIC.surface_share * context.used
-        return (yield from self.surfaces[support].search(calls, context.everything))
 
     def _calibrate(self) -> Generator[Probes, Answers, bool]:
         """Try several difference steps and moves of the same lengths; keep the pair that lowers F most.

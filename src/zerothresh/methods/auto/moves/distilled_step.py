@@ -1,14 +1,14 @@
-"""A step from few calls on many components: a race of coordinates on a few of them, then one value of F if it is paid.
+"""A step from few calls on many components: a race of coordinates on a few of them, then one slope of F if it is paid.
 
 Where components differ much, no calls that a small budget has prove by Student's test that a point is better. But a
 short step along a direction lowers F as soon as the direction has the right sign. So calls are spent where they say
 most about it: each stage of a race asks more components for half as many coordinates (distilled sensing). If there are
 more coordinates than calls, a part of them is drawn by chance.
 
-If the calls pay for F here and at one more point, these two values tell the slope along the direction exactly, and
-with it where on the line F is lower, to either side. Otherwise the step is as long as the components agree on the
-direction, when each is compared with the mean of the others. If they hardly do, the m components that were asked are
-still a part m / n of F, and a small part of that is safe.
+If the calls pay for it, all components are asked for their slope along the direction that was found, so that the slope
+of F is known, and the step leads down to one side or the other. Otherwise the step is as long as the components agree
+on the direction, when each is compared with the mean of the others. If they hardly do, the m components that were asked
+are still a part m / n of F, and a small part of that is safe.
 
 Reference: Haupt, Castro and Nowak, *Distilled sensing*, IEEE Trans. Inf. Theory 2011.
 """
@@ -47,7 +47,7 @@ def distilled_step(
     known = context.known_starts if here is context.theta0 else 0
     few = max(SETTINGS.curvatures, int(SETTINGS.curvature_share * calls))
     price = 2 * n - known + 2 * few  # of the slope of F along a direction, and of the curvature
-    remembered = here is context.theta0 and len(context.remembered_gradients()) >= SETTINGS.fewest
+    remembered = here is context.theta0 and len(context.remembered_gradients()) >= SETTINGS.least_rows
     sure = calls - price >= (0 if remembered else SETTINGS.least_race * n)
     if not sure and here is not context.theta0:
         return False  # such a step may lead up, and lose what was gained
@@ -95,16 +95,28 @@ def _along(slopes: _Slopes, direction: Array, C: Indices, few: int) -> Generator
     way /= length
     changes = (yield from context.values([near], others))[0] - base
     slope = float(np.append(slopes.G @ way[C], changes / length).mean())
-    few = min(2 * few, others.size)
-    down = math.copysign(slopes.diagnosis.gradient_length(context.d), -slope)
-    bent = (yield from context.values([context.inside(here + down * way)], others[:few]))[0] - base[:few]
-    bend = float((bent - down * changes[:few] / length).mean()) / square(down)
-    way *= SETTINGS.safe_part * (-0.5 * slope / bend if bend > 0 else down)
-    theta = context.H(context.inside(here + way))
-    if not np.array_equal(theta, context.inside(here + way)) or float((theta - here) @ way) <= 0:
-        return False  # bounds or groups lead elsewhere
-    context.move(theta, fall=context.fall + 0.5 * abs(slope) * float(np.linalg.norm(theta - here)))
+    side = -math.copysign(1.0, slope)
+    room = _room(context, side * way)
+    if room == 0:
+        return False
+    few, trial = min(2 * few, others.size), side * min(slopes.diagnosis.gradient_length(context.d), room)
+    bent = (yield from context.values([context.inside(here + trial * way)], others[:few]))[0] - base[:few]
+    bend = float((bent - trial * changes[:few] / length).mean()) / square(trial)
+    step = min(SETTINGS.safe_part * (0.5 * abs(slope) / bend if bend > 0 else abs(trial)), room)
+    theta = context.H(context.inside(here + side * step * way))
+    if np.linalg.norm(theta - here) < SETTINGS.safe_part * step:
+        return False  # the constraint leads elsewhere
+    context.move(theta, fall=context.fall + 0.5 * step * abs(slope))
     return True
+
+
+def _room(context: Context, way: Array) -> float:
+    """Return how far the bounds allow to go along a unit vector from where the run stands."""
+    box, here, along = context.box, context.theta, way != 0
+    if box is None:
+        return math.inf
+    room = np.where(way > 0, box.high - here, here - box.low)[along] / np.abs(way[along])
+    return float(max(room.min(initial=math.inf), 0.0))
 
 
 def _agreement(G: Array, n: int, deviations: float = SETTINGS.deviations) -> float:
@@ -127,6 +139,18 @@ def affords_all(context: Context, calls: float) -> bool:
     return context.free().size < SETTINGS.longest_stage * calls
 
 
+def _stages(first: int, last: int) -> list[int]:
+    """Return how many coordinates each stage of a race has.
+
+    >>> _stages(50, 10)
+    [50, 25, 13, 10]
+    """
+    sizes = [first]
+    while sizes[-1] > last:
+        sizes.append(max(last, math.ceil(SETTINGS.kept * sizes[-1])))
+    return sizes
+
+
 class _Slopes:
     """The slopes of components along the coordinates that are still in the race.
 
@@ -135,11 +159,13 @@ class _Slopes:
     G: array of shape (components, coordinates), the slopes so far.
     values: array of shape (components,), f_i where the run stands.
     order: int64 array (n,), all components, of which the first have been asked.
+    most: int, how many components may be asked.
     sure: whether all components will be asked for their values here and along the direction that is found.
     """
 
     def __init__(self, context: Context, diagnosis: Diagnosis, order: Indices, *, sure: bool) -> None:
         self.context, self.diagnosis, self.order, self.sure = context, diagnosis, order, sure
+        self.most = context.n - sure * min(SETTINGS.curvatures, context.n // 2)  # others show the curvature
         self.G, self.values = np.empty((0, 0)), np.empty(0)
 
     @property
@@ -148,23 +174,20 @@ class _Slopes:
         return self.order[: len(self.G)]
 
     def race(self, calls: float) -> Generator[Probes, Answers, Indices]:
-        """Ask for slopes of more and more components along fewer and fewer coordinates; return those that are left."""
-        context, n = self.context, self.context.n
+        """Ask more components for slopes along fewer coordinates in each stage; return those that are left."""
+        context, free = self.context, self.context.free()
         end = context.used + calls
-        support = np.intersect1d(np.union1d(np.flatnonzero(context.theta), context.constraint.include), context.free())
-        others = np.setdiff1d(context.free(), support)
+        support = np.intersect1d(np.union1d(np.flatnonzero(context.theta), context.constraint.include), free)
+        others = np.setdiff1d(free, support)
         slots = min(max(context.k - support.size, 0), others.size)
         rows = yield from self._remembered()
-        entrants = max(int(SETTINGS.longest_stage * calls) - support.size, slots) if not len(rows) else others.size
-        if slots == 0:
-            others = others[:0]
-        elif entrants < others.size:
-            others = np.sort(others[context.rng.subset(others.size, entrants)])
+        entrants = int(SETTINGS.longest_stage * calls) - support.size
+        entrants = max(entrants, slots) if slots and not len(rows) else slots and others.size
+        if entrants < others.size:
+            others = np.sort(others[context.rng.subset(others.size, entrants)]) if entrants else others[:0]
         C, finalists = np.concatenate([support, others]), support.size + slots
-        self.G = rows[:, np.searchsorted(context.free(), C)]
-        sizes = [] if len(rows) else [C.size]
-        while (sizes or [C.size])[-1] > SETTINGS.spare * finalists:
-            sizes.append(max(math.ceil(SETTINGS.spare * finalists), math.ceil(SETTINGS.kept * (sizes or [C.size])[-1])))
+        self.G = rows[:, np.searchsorted(free, C)]
+        sizes = _stages(C.size, math.ceil(SETTINGS.spare * finalists))[1 if len(rows) else 0 :]
         for stage, size in enumerate(sizes):
             kept = self._best(size, support.size)
             C, self.G = C[kept], self.G[:, kept]
@@ -177,10 +200,11 @@ class _Slopes:
         """Return the gradients at the start that another search has measured, and put their components first."""
         context = self.context
         known = context.remembered_gradients() if context.theta is context.theta0 else {}
-        free, first = context.free().size, [i for i in self.order.tolist() if i in known]
-        first = [i for i in first if known[i].shape == (free,)]
-        if len(first) < SETTINGS.fewest:
+        free = context.free().size
+        first = [i for i in self.order.tolist() if i in known and known[i].shape == (free,)]
+        if len(first) < SETTINGS.least_rows:
             return np.empty((0, free))
+        first = first[: self.most]
         self.order = np.concatenate([np.array(first), self.order[~np.isin(self.order, first)]])
         self.values = yield from context.starts(self.order[: len(first)])
         return np.array([known[i] for i in first])
@@ -192,11 +216,12 @@ class _Slopes:
         return np.argsort(-score, kind="stable")[:count]
 
     def _ask(self, C: Indices, share: float, end: float) -> Asks:
-        """Ask for the slopes of further components, for about so many calls; of one at least, if the calls pay for it."""
+        """Ask for the slopes of further components, for about so many calls; of one at least, if they pay for it."""
         context, seen = self.context, len(self.G)
-        price = max(C.size * (1 + self.diagnosis.central) + (-1 if self.sure else 1), 1)  # beside calls made later
+        price = C.size * (1 + self.diagnosis.central)
+        price = max(price - 1, 1) if self.sure else price + 1  # the value here, and one along the direction, come later
         affordable = int(min(end - context.used, context.left) / price)
-        count = min(max(1, int(share / price)), affordable, context.n - seen)
+        count = min(max(1, int(share / price)), affordable, self.most - seen)
         if count < 1:
             return
         components = self.order[seen : seen + count]

@@ -40,7 +40,14 @@ class SparseSurface:
         self._before = self.theta  # the point before theta
         self._x = np.empty((0, self.C.size))  # where F was sampled
         self._f = np.empty(0)
+        self._opened = 0  # how many of them were known when the present descent began
         self._posterior: tuple[Indices, Array, float, float] = (self.T, np.eye(1), 1.0, 0.0)
+
+    def reopen(self, theta: Array) -> None:
+        """Go on from another point with all coordinates in question; values that are known near it still count."""
+        self.theta = self._before = theta
+        self.T = np.arange(self.C.size)
+        self._opened = self._f.size
 
     @property
     def settled(self) -> bool:
@@ -50,8 +57,8 @@ class SparseSurface:
     @property
     def frames(self) -> int:
         """The number of frames of the next round."""
-        more = int(SETTINGS.growth * self._f.size / (2 * self.T.size))
-        return max(more, 1) if self._f.size else SETTINGS.first_frames
+        seen = self._f.size - self._opened
+        return max(int(SETTINGS.growth * seen / (2 * self.T.size)), 1) if seen else SETTINGS.first_frames
 
     @property
     def round_size(self) -> int:
