@@ -38,13 +38,14 @@ This page is made by `benchmarks/residual_page.py` from the figures of `benchmar
   start. A cell says how many of the draws were solved, and the median and the range of the runs that this took. With
   noise or outliers, where F stays above 0, the right support must be there when the solver ends, and all runs count.
 - The parameters and the starts of all problems are random. `gauss-newton` was developed on the seeds below 5000; the
-  **judging seeds** were run once, at the end, and no constant was chosen by them.
+  **judging seeds** are run only at the end, and no constant is chosen by them.
 - `gauss-newton` and `auto` know k and see the residuals. `auto` on F sees one number per run. DFO-LS, SciPy's
   `least_squares` and Py-BOBYQA know no sparsity: they minimise over all coordinates with {share:.0%} of the budget of
   20 runs per coordinate, and then over the k largest.
-- DFO-LS, SciPy, Py-BOBYQA and `auto` on F get {few} draws of a sparse problem and {seconds:.0f} seconds for each of
-  those of the first three, because their own work grows fast with d, and none with d above {wide}. A dash means that
-  a solver was not run. "(clock)" marks a cell where it was stopped by the clock in at least one draw.
+- DFO-LS, SciPy, Py-BOBYQA and `auto` on F get at most {few} draws of a sparse problem, {seconds:.0f} seconds for each,
+  because the work of the first and the third between runs grows fast with d, and none with d above {wide}. `auto` gets
+  {few} draws, too. A dash means that a solver was not run. "(clock)" marks a cell where it was stopped by the clock in
+  at least one draw: how far it would have come is not known.
 
 {former}
 
@@ -105,7 +106,10 @@ def solvers_table(measured: list[Measured], table: str) -> list[str]:
 
 def workers_table(measured: list[Measured]) -> list[str]:
     """Return seconds, runs and waves of all draws on one and on 16 workers as a Markdown table."""
-    lines = ["| problem, d = 100 | method | seed | one worker | 16 workers | faster |", "|---|---|---:|---|---|---:|"]
+    lines = [
+        "| link and k, d = 100 | method | seed | one worker | 16 workers | faster |",
+        "|---|---|---:|---|---|---:|",
+    ]
     for row in measured:
         if row["table"] == "workers":
             alone, many = row["serial"], row["16 workers"]

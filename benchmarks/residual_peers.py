@@ -82,6 +82,7 @@ class Solver:
     label: its name on the page.
     draws: at most so many draws of each problem; None: all.
     largest: the largest d.
+    own: whether it is a method of this package that sees all residuals.
     """
 
     solve: Solve
@@ -157,7 +158,7 @@ SOLVERS: dict[str, Solver] = {
     "dfols": Solver(in_two_phases(dfols_solve), "DFO-LS", FEW, WIDE),
     "scipy": Solver(in_two_phases(scipy_solve), "SciPy least_squares", FEW, WIDE),
     "bobyqa": Solver(in_two_phases(bobyqa_solve), "Py-BOBYQA on F", FEW, WIDE),
-    "auto-on-F": Solver(by_auto_on_F, "auto on F", FEW, WIDE, own=True),
+    "auto-on-F": Solver(by_auto_on_F, "auto on F", FEW, WIDE),
 }
 
 

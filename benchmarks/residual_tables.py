@@ -40,8 +40,8 @@ def dense(problem: str, seed: int, name: str) -> Measured:
 
 def sparse(case: str, seed: int, name: str) -> Measured:
     """Runs to the right support and a small F; those of all columns, and in all, if the solver ends by itself."""
-    problem, own = CASES[case](seed), SOLVERS[name].own and name != "auto-on-F"
-    seconds, after = (OWN_SECONDS, AFTER) if own else (SECONDS, 0)
+    problem = CASES[case](seed)
+    seconds, after = (OWN_SECONDS, AFTER) if SOLVERS[name].own else (SECONDS, 0)
     runs = Runs(problem.fun, problem.k, SPARSE_BUDGET * problem.d, problem.truth, seconds, after)
     columns = solve(name, runs, problem.start, problem.k, problem.low, seed)
     return {"runs": runs.hit, "columns": columns, "all": len(runs.values), "late": runs.late, "d": problem.d}
@@ -98,12 +98,12 @@ class Table:
         return asked if limit is None or name in self.more else min(asked, limit)
 
 
-NOISY = ("mixture", "exp-100", "logit-100", "two-100", "exp-500", "logit-500", "ode", "deconvolution")
+NOISY = ("mixture", "exp-100", "logit-100", "two-100", "exp-500", "ode", "deconvolution")
 TABLES = {
     "dense": Table(dense, tuple(PROBLEMS), ("gauss-newton", "dfols", "scipy", "bobyqa", "auto-on-F"), 3,
                    {"dfols": 3, "bobyqa": 1, "auto-on-F": 1}),
     "sparse": Table(sparse, tuple(CASES), tuple(SOLVERS), 10, {"mixture": 20}),
-    "noise": Table(noise, NOISY, ("gauss-newton",), 10, {}),
+    "noise": Table(noise, NOISY, ("gauss-newton",), 10, {"exp-500": 3}),
     "robust": Table(robust, tuple(LOSSES), ("gauss-newton",), 10, {}),
     "workers": Table(workers, tuple(residual_workers.CASES), ("gauss-newton", "auto"), 2, {"auto": 2}),
 }  # fmt: skip

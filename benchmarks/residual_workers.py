@@ -21,13 +21,13 @@ from residual_problems import regression
 import zerothresh as zt
 
 WORKERS, SECONDS, GOAL = 16, 0.05, 8.0
-CASES = {  # d, k, n, link
-    "logit, k = 5": (100, 5, 50, "logit"),
-    "exp, k = 5": (100, 5, 100, "exp"),
-    "two, k = 5": (100, 5, 100, "two"),
-    "logit, k = 10": (100, 10, 150, "logit"),
-    "exp, k = 10": (100, 10, 150, "exp"),
-    "two, k = 10": (100, 10, 150, "two"),
+CASES = {  # link and k: d, k, n, link
+    "logit-5": (100, 5, 50, "logit"),
+    "exp-5": (100, 5, 100, "exp"),
+    "two-5": (100, 5, 100, "two"),
+    "logit-10": (100, 10, 150, "logit"),
+    "exp-10": (100, 10, 150, "exp"),
+    "two-10": (100, 10, 150, "two"),
 }
 WAYS = {"serial": 1, "16 workers": WORKERS}
 

@@ -10,6 +10,7 @@ from killing import die, killed
 
 import zerothresh as zt
 from zerothresh.methods import GaussNewton
+from zerothresh.methods.residual.jacobians.curvature_fit import curvature
 from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss, working
@@ -128,6 +129,26 @@ def test_the_minimiser_of_a_curved_model_is_no_worse_than_any_point_of_a_grid(lo
     best = min(model.value(point) for point in grid)
     assert np.linalg.norm(s) <= radius * (1 + 1e-3)
     assert start - model.value(s) > 0.9 * (start - best)
+
+
+def test_the_curvature_fit_predicts_a_quadratic_from_more_runs_than_it_has_second_derivatives():
+    rng = np.random.default_rng(4)
+    H = rng.standard_normal((7, 3, 3))
+    H += H.transpose(0, 2, 1)
+    T, s = 0.1 * rng.standard_normal((20, 3)), 0.1 * rng.standard_normal(3)
+    a, c = curvature(T, 0.5 * np.einsum("ki,nij,kj->kn", T, H, T), np.zeros((3, 3)), 0.0)
+    assert np.allclose((c @ s) ** 2 @ a, 0.5 * np.einsum("i,nij,j->n", s, H, s), rtol=0.05)
+
+
+def test_surprises_that_noise_or_errors_of_the_jacobian_explain_are_no_curvature():
+    rng = np.random.default_rng(5)
+    T = 0.1 * rng.standard_normal((6, 3))
+    surprises = T @ rng.standard_normal((3, 7))
+    sizes = []
+    for doubt, noise in ((0.0, 0.0), (1e3, 0.0), (0.0, 1e3)):
+        a, c = curvature(T, surprises, doubt * np.eye(3), noise)
+        sizes.append(float(np.linalg.norm((c @ T[0]) ** 2 @ a)))
+    assert max(sizes[1:]) < 0.01 * sizes[0]
 
 
 def test_steps_respect_the_radius_and_the_bounds():

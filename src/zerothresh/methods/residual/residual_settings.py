@@ -45,7 +45,8 @@ class StepSettings:
     blame: float = 1.0  # times the curvature's effect that errors of J must have to be refreshed: more is to blame
     huge: float = 100.0  # F above this multiple teaches nothing of the slope
     curved: float = 0.9  # curvature is used if it leaves less than this share of the squared errors of prediction
-    terms: int = 1  # last steps whose curvature is kept: with more, 1e-7 took 5 % more runs on the Moré-Wild set
+    remembered: int = 2  # runs per coordinate that show the curvature: with 1 or 4, 1e-5 took 2 to 5 % more runs
+    most_remembered: int = 40  # beyond it, the model would take longer than many a run
     forget: float = 0.5  # of the record of prediction errors per step
     forget_falls: float = 0.9  # of the record of predicted and actual falls per step: about ten steps count
     refreshes: int = 3  # full refreshes without progress after which a minimum is reached
@@ -113,6 +114,8 @@ class ModelSettings:
     rank: float = 1e-12  # relative singular value below which a direction is not moved along
     close: float = 1e-3  # relative accuracy of the length of a step that the radius limits
     dampings: int = 80  # halvings of the logarithm of the damping
+    third: float = 0.1  # effect of third over second derivatives one length away; 0.03 or 0.3 took 1 to 5 % more runs
+    jitter: float = 1e-10  # of the variance of each run in the fit of curvature, so that it can be solved
     part: float = 0.1  # of a squared surprise that is taken as curvature at least, whatever the noise is
     largest: float = 1e150  # its square is still a floating-point number
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.residual.jacobians.curvature_fit import curvature
 from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian
 from zerothresh.methods.residual.linearised import Beside, Evaluated, Linearised
@@ -24,7 +25,7 @@ class SupportDescent:
     at: the present `Evaluated`.
     known: the filtered Jacobian on S; steps s are in its metric.
     radius: float, of the trust region in the metric.
-    terms: what the last steps have shown of the curvature of the outputs: pairs (a, c) as in `CurvedModel`.
+    seen: the last runs, which show the curvature of the outputs.
     """
 
     def __init__(self, state: Linearised, S: Indices) -> None:
@@ -34,8 +35,8 @@ class SupportDescent:
         self.learnt = bool((state.age[S] > state.fresh_age[S]).any())  # whether columns have changed since measured
         size = self._size()
         self.radius = STEP.first_radius * size if size > 0 else np.inf
-        self.terms: list[tuple[Array, Array]] = []
-        self.errors, self.poor = np.zeros(2), False  # of predictions without and with the terms; of the last step
+        self.seen = [self.at]
+        self.errors, self.poor = np.zeros(2), False  # of predictions without and with curvature; of the last step
 
     def iterate(
         self, most: int, least_gain: float, confirm: bool, crawl: float = 0.0
@@ -89,14 +90,20 @@ class SupportDescent:
 
     def _bends(self) -> bool:
         """Whether the last step was predicted badly, or curvature has predicted outputs better than none."""
-        return bool(self.terms) and (self.poor or bool(self.errors[1] < STEP.curved * self.errors[0]))
+        return len(self.seen) > 1 and (self.poor or bool(self.errors[1] < STEP.curved * self.errors[0]))
 
     def _model(self, bends: bool) -> CurvedModel:
         """Return the model of the outputs in the metric of the steps."""
-        terms = self.terms if bends else []
-        a = np.array([term[0] for term in terms]).reshape(len(terms), self.at.r.size)
-        c = np.array([term[1] / self.known.D for term in terms]).reshape(len(terms), self.S.size)
-        return CurvedModel(self.state.loss, self.at.r, self.known.scaled(), a, c)
+        terms = self._curvature() if bends else (np.empty((0, self.at.r.size)), np.empty((0, self.S.size)))
+        return CurvedModel(self.state.loss, self.at.r, self.known.scaled(), *terms)
+
+    def _curvature(self) -> tuple[Array, Array]:
+        """Return what the last runs have shown of the curvature, as terms of the model."""
+        known, at = self.known, self.at
+        others = [run for run in self.seen if (run.x[self.S] != at.x[self.S]).any()]
+        T = np.array([(run.x - at.x)[self.S] * known.D for run in others]).reshape(len(others), self.S.size)
+        changes = np.array([np.nan_to_num(run.r - at.r) for run in others]).reshape(len(others), at.r.size)
+        return curvature(T, changes - T @ known.scaled().T, known.P, known.doubt_by_noise)
 
     def _proposal(self) -> tuple[Array, Array, float]:
         """Return a step in the metric, the point it leads to, and the gain that the model predicts."""
@@ -119,7 +126,7 @@ class SupportDescent:
         moved = run.f < before.f + tolerated
         doubt, bend = self.known.doubt(s), length**4 / 4
         if run.f < STEP.huge * before.f:
-            self._learn(run, s, moved, bend / max(bend + doubt, TINY))
+            self._learn(run, s, moved)
         self.poor = ratio < STEP.poor
         if moved:
             self.at, self.learnt = run, True
@@ -129,8 +136,8 @@ class SupportDescent:
             self.radius = max(self.radius, length)
             yield from self._measure_doubtful()
 
-    def _learn(self, run: Evaluated, s: Array, moved: bool, share: float) -> None:
-        """Learn J and its curvature from a step; ``share`` of a surprise is due to curvature."""
+    def _learn(self, run: Evaluated, s: Array, moved: bool) -> None:
+        """Learn J and its curvature from a step."""
         actual, curved, known = np.nan_to_num(run.r - self.at.r), self._model(bends=True), self.known
         plain = actual - known.change(s)
         bent = plain - np.nan_to_num(curved.outputs(s) - self.at.r - known.change(s))
@@ -139,8 +146,8 @@ class SupportDescent:
         if self._bends() and moved:
             self.known = replace(known, J=curved.slopes(s) * known.D)
         self.known = self.known.learn(s, bent if self._bends() else plain, moved)
-        length = float(np.linalg.norm(s))
-        self.terms = [*self.terms, (share * bent / length**2, s / length * known.D)][-STEP.terms :]
+        most = min(STEP.remembered * self.S.size, STEP.most_remembered)
+        self.seen = [*self.seen, run][-most - 1 :]
 
     def _resize(self, ratio: float, moved: bool, length: float, gain: float, rise: float) -> None:
         """Set the radius by how good the prediction was."""

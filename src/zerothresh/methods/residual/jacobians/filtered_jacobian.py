@@ -50,6 +50,11 @@ class FilteredJacobian:
         """Return the variance of the prediction that comes from errors of J, in units of curvature."""
         return float(s @ self.P @ s)
 
+    @property
+    def doubt_by_noise(self) -> float:
+        """The variance of the difference of two runs that comes from noise, in units of curvature."""
+        return self.noise / max(self.curvature, TINY) if self.noise > 0 else 0.0
+
     def learn(self, s: Array, surprise: Array, moved: bool) -> FilteredJacobian:
         """Return the filter after a step s whose outputs differed from the prediction by ``surprise``."""
         square, P = float(s @ s), self.P
@@ -76,9 +81,7 @@ class FilteredJacobian:
     def measured(self, s: Array, surprise: Array) -> FilteredJacobian:
         """Return the filter after a difference along a short s, which tells J s without curvature."""
         error = self.P @ s
-        variance = float(s @ error)
-        if self.noise > 0:
-            variance += self.noise / max(self.curvature, TINY)
+        variance = float(s @ error) + self.doubt_by_noise
         known = variance <= 0 or float(s @ error) <= 0
         gain = s / float(s @ s) if known else error / variance
         P = self.P if known else self.P - np.outer(error, error) / variance
