@@ -948,6 +948,9 @@ class FeasibleDescentSettings:
     exact_trials: int = 40  # exchanges that are solved at most, if none of the first ones helps
     most_kicks: int = 60  # random changes of the support in a row without a gain, after which the model is searched out
     kick_share: float = 0.34  # of the support that a random change replaces at most
+    swap_share: float = (
+        0.1  # of the calls left that swaps of one member may cost; beyond it, others are drawn at random
+    )
     swap_trials: int = 3  # swaps by value, per coordinate that leaves, that are followed by a descent
     same: float = 1e-9  # relative: gains of the model below this are rounding
 
