@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--strict", action="store_true")
     options = parser.parse_args()
     constraint = zt.Budget(total=1, low=LOW, high=HIGH)
-    worst = -np.inf
+    worst = 0.0
     print(
         f"{'file':6s} {'d':>4s} {'lambda':>6s} {'calls':>7s} {'auto':>14s} {'QP and swaps':>14s} {'gap in %':>9s}  time"
     )

@@ -437,3 +437,24 @@ def test_ctrl_c_and_sigterm_write_the_best_point_and_exit_with_130(number: signa
     written = json.loads(Path("r.json").read_text())
     assert written["status"] == "INTERRUPTED"
     assert 0 < written["nfev"] < 1_000_000
+
+
+# Constraints and discrete values.
+
+
+def test_solve_takes_shares_and_discrete_values() -> None:
+    given = ["solve", "box:plain", "--dim", "30", "-k", "3", "--budget", "400", "--seed", "0", "--quiet"]
+    outcome = run(*given, "--simplex", "2", "--strict", "--out", "shares.json")
+    assert outcome.exit_code == 0, outcome.output
+    shares = json.loads(Path("shares.json").read_text())
+    assert abs(sum(shares["x"]["values"]) - 2) < 1e-9
+    outcome = run(*given, "--values", "-2,0,1,3", "--out", "grid.json")
+    assert outcome.exit_code == 0, outcome.output
+    assert json.loads(Path("grid.json").read_text())["fun"] == 0
+
+
+def test_constraints_that_cannot_be_are_refused() -> None:
+    given = ["solve", "box:plain", "--dim", "30", "-k", "3", "--budget", "400"]
+    assert "total must be a finite number above 0" in refused(*given, "--simplex", "-1")
+    assert "--values must be integers, bytes, on/off" in refused(*given, "--values", "1;2")
+    assert "values='integers' needs bounds" in refused(*given, "--values", "integers")

@@ -135,11 +135,15 @@ def test_no_point_of_a_grid_is_nearer_than_the_projection(case):
     units = np.arange(v.size) if labels is None else np.array(labels)
     forced = {units[j] for j in include}
     always = np.isin(units, list(forced))
-    best = np.inf
+    best, count = np.inf, 0
     for x in product(*[grid if always[j] else {0.0, *grid} for j, grid in enumerate(values)]):
         x = np.array(x)
         if len(set(units[np.flatnonzero(x)]) | forced) <= k:
-            best = min(best, np.square(x - v).sum())
+            best, count = min(best, np.square(x - v).sum()), count + 1
+            assert constraint.holds(x)
+    if not include or labels is None:
+        listed = list(constraint.further.listed(10**4))
+        assert len(listed) == len({x.tobytes() for x in listed}) == constraint.further.size
     x = constraint.project(v)
     assert constraint.holds(x)
     assert abs(np.square(x - v).sum() - best) < 1e-12
@@ -403,3 +407,14 @@ def test_a_run_that_stops_goes_on_to_the_same_bits(name, tmp_path):
     second = zt.minimize(Immortal(), D, K, **SETS[name], **arguments)
     assert abs(second.nfev - whole.nfev) <= 1  # the call in which it was stopped may count
     assert np.allclose(second.x, whole.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_neither_the_unit_nor_the_offset_of_F_nor_the_unit_of_x_matters(strict):
+    def run(fun, total):
+        rules = zt.Budget(total=total, low=0.2 * total, high=0.55 * total)
+        return zt.minimize(fun, D, K, budget=500, constraint=rules, strict=strict, seed=0).x / total
+
+    plain = run(loss, 1.0)
+    assert np.allclose(run(lambda x: 1e4 * loss(x) + 1e4, 1.0), plain, atol=1e-3)
+    assert np.allclose(run(lambda x: 1e-6 * loss(x / 1000), 1000.0), plain, atol=1e-3)

@@ -50,7 +50,7 @@ class Ball:
             return v
         levels = (np.cumsum(sizes) - self.radius) / np.arange(1, v.size + 1)
         level = float(levels[np.flatnonzero(sizes > levels)[-1]])
-        return np.asarray(np.sign(v) * np.maximum(np.abs(v) - level, 0.0))
+        return np.asarray(np.sign(v) * np.maximum(np.abs(v) - level, 0.0) + 0.0)
 
 
 class TwoStepSet:

@@ -933,7 +933,6 @@ class FeasibleDescentSettings:
     shortest_step: float = 1e-3  # of the same: rounding of F divided by its square is still small beside curvature
     step_share: float = 0.25  # of the last step of the iterate: differences follow it, for functions of third order
     least_room: float = 1e-3  # of the step: a coordinate with less room to its limits is not moved
-    independent: float = 1e-6  # relative: displacements that are shorter beside the others' span are left out
     repeats: int = 4  # more values at the start if the second one differs: its noise is then known up to a half
     random_above: float = 64.0  # units of rounding: values that differ by more are random, as in the diagnosis
     noise_factor: float = 2.0  # standard deviations of F by which a trial must be lower, if values are random
@@ -958,8 +957,11 @@ class FeasibleDescentSettings:
     exact_trials: int = 40  # exchanges that are solved at most, if none of the first ones helps
     most_kicks: int = 60  # random changes of the support in a row without a gain, after which the model is searched out
     kick_share: float = 0.34  # of the support that a random change replaces at most
+    swap_share: float = (
+        0.1  # of the calls left that swaps of one member may cost; beyond it, others are drawn at random
+    )
     swap_trials: int = 3  # swaps by value, per coordinate that leaves, that are followed by a descent
-    same: float = 1e-9  # relative: gains of the model below this are rounding
+    same: float = 1e-9  # of the fall of F so far: gains of the model below this, or below rounding of F, are none
 
 
 FEASIBLE_DESCENT = FeasibleDescentSettings()

@@ -100,6 +100,10 @@ class _Search:
         self.context.move(theta.copy(), F)
         return True
 
+    def _least_gain(self) -> float:
+        """Return the fall of F on the model that counts: more than rounding, and than a trifle of the fall so far."""
+        return self.descent.floor(self.F) + FEASIBLE_DESCENT.same * max(self.context.fall, 0.0)
+
     def _joined(self) -> bool:
         """Go on from the best point of the run, if another arm has found a better one."""
         run = self.context.parent
@@ -127,7 +131,7 @@ class _Search:
             if end is None:
                 return began > self.F
             x = end
-            if promised < best - settings.same * abs(best):
+            if promised < best - self._least_gain():
                 kicks = 0
                 value = float((yield from self.descent.values([x]))[0])
                 predicted, fall = self.F - promised, self.F - value
@@ -155,7 +159,7 @@ class _Search:
             rows = yield from self._rows(model, x, S)
             if rows is None:
                 return None, np.inf
-            better = ranked(model, feasible, x, S, rows)
+            better = ranked(model, feasible, x, S, rows, self._least_gain())
             if not better:
                 return x, model.value(x)
             x = better[0].point

@@ -113,7 +113,7 @@ def _swapped(
         return None
     new = others[rng.subset(others.size, 1)]
     point, kept = theta.copy(), taken
-    had = np.full(1, size)
+    had = size * rng.uniform(1)
     if leaving.size and (taken.size >= places.k or float(rng.uniform(1)[0]) < 0.5):
         gone = leaving[rng.subset(leaving.size, 1)]
         members = places.members(gone)

@@ -11,7 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.feasible_set import FeasibleSet
 from zerothresh.constraint.shares import ShareSet
-from zerothresh.methods.auto.settings import FEASIBLE_DESCENT, TINY
+from zerothresh.methods.auto.settings import FEASIBLE_DESCENT
 
 
 def typical_size(feasible: FeasibleSet, theta: Array) -> float:
@@ -97,8 +97,3 @@ def _along_coordinates(feasible: ShareSet, theta: Array, support: Indices, h: fl
 
 def _room(feasible: ShareSet, theta: Array, j: int, sign: float) -> float:
     return float(feasible.chosen_high[j] - theta[j]) if sign > 0 else float(theta[j] - feasible.chosen_low[j])
-
-
-def relative(change: float, of: float) -> float:
-    """Return a change over the size of something, which may be 0."""
-    return change / max(abs(of), TINY)

@@ -35,11 +35,14 @@ def best_on(model: AnchoredModel, feasible: ShareSet, x: Array, support: Indices
     return Exchange(value, out) if np.isfinite(value) else None
 
 
-def ranked(model: AnchoredModel, feasible: ShareSet, x: Array, S: Indices, rows: Indices) -> list[Exchange]:
+def ranked(
+    model: AnchoredModel, feasible: ShareSet, x: Array, S: Indices, rows: Indices, least: float
+) -> list[Exchange]:
     """Return the exchanges of one member of S for one of the rows that lower the model, best first.
 
     All pairs are ranked by a model in which the members at their limits stay there; the best are then solved exactly.
-    Members may also leave, or others join, where that is feasible.
+    Those that lower the model by less than ``least`` are left out. Members may also leave, or others join, where that
+    is feasible.
     """
     settings, now = FEASIBLE_DESCENT, model.value(x)
     outside = np.setdiff1d(rows, S)
@@ -65,7 +68,7 @@ def ranked(model: AnchoredModel, feasible: ShareSet, x: Array, S: Indices, rows:
         if found and tried >= settings.least_trials:
             break
         exchange = best_on(model, feasible, x, support)
-        if exchange is not None and exchange.value < now - settings.same * max(abs(now - model.F), abs(model.F)):
+        if exchange is not None and exchange.value < now - least:
             found.append(exchange)
     return sorted(found, key=lambda exchange: exchange.value)
 

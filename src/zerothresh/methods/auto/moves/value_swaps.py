@@ -34,11 +34,14 @@ def swap_by_value(
     leaving = leaving[np.argsort(np.abs(theta[leaving]), kind="stable")].tolist()
     if S.size < feasible.places.k:
         leaving.insert(0, -1)  # nobody has to leave
+    context, settings = descent.context, FEASIBLE_DESCENT
     for i in leaving:
         kept = S[i != S]
+        most = max(settings.chunk, int(settings.swap_share * context.left / context.n))
+        tried = outside if outside.size <= most else np.sort(outside[context.rng.subset(outside.size, most)])
         mass = float(theta[i]) if i >= 0 else size
         points: list[Array] = []
-        for j in outside.tolist():
+        for j in tried.tolist():
             support = np.union1d(kept, [j])
             signs = (1.0, -1.0) if feasible.low[j] < 0 < feasible.high[j] else (1.0,)
             for sign in signs:
