@@ -253,7 +253,7 @@ def test_the_more_calls_there_are_the_further_a_first_step_leads():
     left = []
     for values in (2, 4, 8):
         ratios = []
-        for seed in range(10):
+        for seed in range(30):
             f, F = regression(seed, False)
             result = zt.minimize(f, 50, 5, n=150, budget=150 * values, seed=seed, vectorized=True, progress=False)
             ratios.append(F(result.x) / F(np.zeros(50)))
