@@ -63,6 +63,7 @@ class Linearised:
         self.loss = None if isinstance(context.loss, Squared) else context.loss
         self.step, self.noise, self.curvature, self.goal = LOOK.step, 0.0, 0.0, 0.0
         self.best = np.inf
+        self.published = np.inf  # the sum of losses at the point whose columns are kept for the result
         self.promised, self.kept = 0.0, 0.0  # falls of the sum of losses of late: predicted for steps, and made by them
         self.tabu: set[tuple[int, ...]] = set()
         self.fresh_age = np.zeros(context.d)
@@ -180,9 +181,13 @@ class Linearised:
         self._publish()
 
     def _publish(self) -> None:
-        """Keep the columns of the support for the result, if this is the best point."""
+        """Keep the columns of the support for the result, if this is the best point whose columns were measured.
+
+        A run beside this point, for a column, may be a little better: then these columns are the nearest ones.
+        """
         S = self.support
-        if S.size and self.at.f <= self.best:
+        if S.size and self.at.f <= self.published:
+            self.published = self.at.f
             self.context.linearised(S, self.J[:, S])
 
     def set_metric(self) -> None:
