@@ -45,6 +45,7 @@ class CubeSearch:
     parameters, form: of the processes that were fitted to random values, and the form that fitted best.
     best, level: the number of the point that is believed to be the best one, and what F is believed to be there.
     basins: the bottoms of descents that have ended, with their widths.
+    predicted: whether processes have predicted values that they were not fitted to.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class CubeSearch:
         self.form: Form | None = None
         self.best, self.level = int(np.argmin(self.y)) if self.y.size else 0, float(self.y.min(initial=np.inf))
         self.basins: list[tuple[Array, Array]] = []
+        self.predicted = False
 
     def ask(self, points: list[Array]) -> Generator[Probes, Answers, Array]:
         """Ask for F at points, and keep the values; without noise, report the best."""

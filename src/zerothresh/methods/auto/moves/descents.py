@@ -58,6 +58,7 @@ class Descents:
             process, settled = yield from descend_by_process(search, everywhere=first or self.additive)
             self.additive = process.additive
             self.trusted = (self.trusted or process.predicts()) and len(search.basins) > closed
+            search.predicted = self.trusted
         elif kind == "far":
             outside = search.outside_basins()
             known = first and outside.size > 0

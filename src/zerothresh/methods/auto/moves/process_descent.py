@@ -112,13 +112,14 @@ def _in_basins(search: CubeSearch, process: GaussianProcess, points: Array) -> M
     """Which of the points lie in a basin whose bottom is known.
 
     That is where a straight way leads down to the bottom: the border of a basin is lower than most of what is beyond
-    it, and a search that only kept its distance from the bottom would end there. It is also near a bottom, in lengths
-    of the process, but for a sum over the coordinates, whose basins are next to each other along each of them.
+    it, and a search that only kept its distance from the bottom would end there. (Processes that do not predict F
+    know no such ways.) It is also near a bottom, in lengths of the process, but for a sum over the coordinates, whose
+    basins are next to each other along each of them.
     """
-    if not search.basins:
-        return np.zeros(len(points), bool)
-    start = process.predict(points)[0]
     inside = np.zeros(len(points), bool) if process.additive else search.in_basin(points)
+    if not search.basins or not (process.additive or search.predicted):
+        return inside
+    start = process.predict(points)[0]
     steps = np.linspace(0.0, 1.0, SET.way_points)[1:, None]
     for bottom, _ in search.basins:
         way = points[:, None] + steps * (bottom - points)[:, None]
