@@ -486,7 +486,7 @@ class PartialRowSettings:
     """Screening by single entries of rows. In brackets: true coordinates of 10 found, d = 10,000, 400,000 calls."""
 
     first_entries: float = 12.0  # per coordinate, that the budget must cover: three full rows take a quarter of them
-    first_share: float = 0.06  # of all entries, that the budget must cover: .04 finds 1 of 10 (simulated), .08 finds 9
+    first_share: float = 0.05  # of all entries, that the budget must cover: 0.04 finds 1 of 10 (simulated), 0.051 all
     enough_rows: int = 20  # per non-zero: so many whole rows do as well (with 8, d = 2,000, twice the F of entries)
     least_values: int = 40  # of F, that the budget must cover: sampling the components takes 11 of them
     columns: int = 4  # per non-zero, that the budget must cover: not each of them will stand out

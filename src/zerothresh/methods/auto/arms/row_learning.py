@@ -213,9 +213,8 @@ class RowLearner:
 
     def elsewhere(self) -> Array:
         """Return a random point at the natural length from the start."""
-        context, C = self.context, self.data.C
-        move = np.zeros(context.d)
-        move[C] = context.rng.normal(C.size)
+        context = self.context
+        move = self.data.full(context.rng.normal(self.data.C.size)[None])[0]
         return context.inside(context.theta0 + move * (self.diagnosis.length / float(np.linalg.norm(move))))
 
     def has_the_form(self, theta: Array) -> Generator[Probes, Answers, bool]:
