@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.evaluate.base import ClusterLost, ClusterLostBefore, WorkerDied, WorkerNotStarted, summary_of
-from zerothresh.evaluate.dask_worker import Evaluated, evaluate, hold, introduce
+from zerothresh.evaluate.dask_worker import TaskOutcome, evaluate, hold, introduce
 from zerothresh.evaluate.packing import pickler, unpacked
 from zerothresh.evaluate.pool import BatchingPool
 from zerothresh.evaluate.task_sizes import TaskSizes
@@ -382,7 +382,7 @@ class DaskPool(BatchingPool):
         content = pickle.dumps((task.calls[0].function, self._objective.known(), calls), pickle.HIGHEST_PROTOCOL)
         given = host.identity, self._topic, task.number, content, host.threads, task.lanes, self._timeout
         try:
-            done: Evaluated | None = await self._submit(host, evaluate, host.held, *given)
+            done: TaskOutcome | None = await self._submit(host, evaluate, host.held, *given)
         except CancelledError:
             if self._running:
                 self._guarded(self._lose_objective, task)
@@ -408,7 +408,7 @@ class DaskPool(BatchingPool):
         task.host.free += task.lanes
         return True
 
-    def _finish(self, task: _Task, done: Evaluated | None) -> None:
+    def _finish(self, task: _Task, done: TaskOutcome | None) -> None:
         """Hand out what a task returned."""
         if done is None:  # another worker has the address now
             self._lose_host(task.host)

@@ -16,7 +16,7 @@ from zerothresh.evaluate.pool import DaemonPool
 Outcome = tuple[bool, Any]  # whether a call returned, and its value or its `Packed` exception
 
 
-class Evaluated(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What a task returns.
 
     Attributes
@@ -80,7 +80,7 @@ def evaluate(
     threads: int,
     lanes: int,
     timeout: float | None,
-) -> Evaluated | None:
+) -> TaskOutcome | None:
     """Evaluate the calls of a task.
 
     Arguments
@@ -113,7 +113,7 @@ def evaluate(
     else:
         held.threads.allow(threads)
         _on_threads(made, held.threads, lanes, timeout)
-    return Evaluated(made.outcomes, sum(made.seconds), time.perf_counter() - began)
+    return TaskOutcome(made.outcomes, sum(made.seconds), time.perf_counter() - began)
 
 
 class _Lanes:
