@@ -66,6 +66,8 @@ def minimised(argument, value):
     named |= {"method": "szoht", "options": {"eta": 0.05}} if argument == "options" else {"method": "auto"}
     if argument == "max_cost":
         named["cost"] = lambda i: 1
+    if argument == "per_second":
+        named["max_time"] = 0.1  # some of the rates are very low
     if argument == "n":
         named["fun"] = Counted("squares", 6, 5).form()
     named[argument] = value
@@ -115,6 +117,8 @@ def test_iterate_answers_junk_with_a_sentence_that_names_the_argument(argument):
     def begun(value):
         objective = Counted("squares", 6, 5 if argument == "n" else None)
         named = {"fun": objective.form(), "x0": 6, "k": 2, "budget": 60, "seed": 0, argument: value}
+        if argument == "per_second":
+            named["max_time"] = 0.1  # some of the rates are very low
         if argument == "arguments":  # the rest, by name
             del named["arguments"]
             named["on_nan"] = value

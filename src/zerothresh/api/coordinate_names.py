@@ -22,7 +22,7 @@ def names_of(names: Any, x0: Any, d: int) -> tuple[str, ...] | None:
         return None
     try:
         found = () if isinstance(names, (str, bytes)) else tuple(str(name) for name in names)
-    except TypeError:
+    except Exception:  # whatever an object does that is asked for its items
         found = ()
     if len(found) != d:
         raise ValueError(f"names must be {d} names, one per coordinate, not {check.shown(names)}")
