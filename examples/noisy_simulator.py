@@ -11,7 +11,6 @@ this process is replaced, and the run is made again. The whole program is killed
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from multiprocessing import get_context
 import numpy as np
 
 import zerothresh as zt
+from zerothresh.runs.inspection import inspect
 
 KNOBS, DAYS = 40, 20
 TRUTH = np.zeros(KNOBS)
@@ -38,20 +38,14 @@ def simulate(x: np.ndarray, seed: int) -> float:
     return float((weights * (x - TRUTH) ** 2).sum() + demand)
 
 
-def calibrate(folder: str, calls: int, workers: int, dies_after: float = np.inf) -> zt.Result:
+def calibrate(folder: str, calls: int, workers: int) -> zt.Result:
     """Calibrate, or continue to; the folder keeps every run of the simulator.
 
     Arguments
     ---------
     folder: str, the run folder.
     calls, workers: int, the budget and the number of worker processes.
-    dies_after: float, the number of runs after which this process is killed; by default never.
     """
-
-    def watch(progress: zt.Progress) -> None:
-        if progress.nfev >= dies_after:
-            os.kill(os.getpid(), signal.SIGKILL)  # like the time limit of a cluster
-
     return zt.minimize(
         simulate,  # fun(x, i): the component i is the seed of the day
         KNOBS,
@@ -63,16 +57,26 @@ def calibrate(folder: str, calls: int, workers: int, dies_after: float = np.inf)
         on_error="worst",  # a setting whose runs always crash is a bad setting
         run=folder,
         seed=0,
-        callback=watch,
         progress=False,
     )
+
+
+def runs_in(folder: str) -> int:
+    """Return how many runs a folder has, also while another process writes it."""
+    try:
+        return inspect(folder).calls
+    except zt.RunError:  # it has not begun yet
+        return 0
 
 
 def main(calls: int = 20_000, workers: int = 50) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = f"{place}/run"
-        first = get_context("spawn").Process(target=calibrate, args=(folder, calls, workers, calls / 4))
+        first = get_context("spawn").Process(target=calibrate, args=(folder, calls, workers))
         first.start()
+        while first.is_alive() and runs_in(folder) < calls / 4:
+            time.sleep(0.01)
+        first.kill()  # like the time limit of a cluster
         first.join()
         print(f"The first process was killed by signal {-first.exitcode}; its workers ended with it.")
         result = calibrate(folder, calls, workers)

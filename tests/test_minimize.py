@@ -380,7 +380,7 @@ def test_the_message_about_a_spent_budget_says_what_is_reserved(n, reserved):
     assert f"({reserved} for F at the result)" in found.message
 
 
-@pytest.mark.parametrize(("values", "known"), [(2, False), (3, True)])
+@pytest.mark.parametrize(("values", "known"), [(2, False), (3, False), (4, True)])
 def test_auto_keeps_calls_for_the_value_only_if_the_budget_is_many_times_its_price(values, known):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 40)), rng.standard_normal(60)

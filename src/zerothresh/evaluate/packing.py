@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -55,5 +56,8 @@ def pickler() -> Callable[[Any], bytes]:
         import cloudpickle
     except ImportError:
         return pickle.dumps
+    program = sys.modules.get("__mp_main__")  # what a process of multiprocessing calls the program's own file
+    if program is not None:
+        cloudpickle.register_pickle_by_value(program)  # as cloudpickle does of itself with functions of __main__
     dumps: Callable[[Any], bytes] = cloudpickle.dumps
     return dumps

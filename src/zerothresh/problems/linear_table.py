@@ -51,8 +51,8 @@ class LinearTable:
 
     >>> table = LinearTable(np.array([[0.0], [2.0], [4.0]]), np.array([1.0, 2.0, 3.0]), absolute)
     >>> x = np.array([np.sqrt(2 / 3), 2.0])
-    >>> table.F(x).round(9), table.coefficients(x).round(9).tolist()
-    (np.float64(0.0), [0.5, 1.0])
+    >>> bool(table.F(x) < 1e-12), table.coefficients(x).round(9).tolist()
+    (True, [0.5, 1.0])
     """
 
     def __init__(self, X: Array, y: Array, loss: Loss) -> None:

@@ -117,8 +117,8 @@ def shrunk_sizes(slopes: Array) -> Array:
     The mean of m squares of a normal number has a relative variance of 2 / m (James and Stein's estimate, by moments).
     The largest of many estimates would otherwise be mistaken for the largest component.
 
-    >>> shrunk_sizes(np.array([[1.0, -2.0, 1.5], [-1.5, 1.0, 1.0]]))
-    array([1.3844373, 1.3844373, 1.3844373])
+    >>> shrunk_sizes(np.array([[1.0, -2.0, 1.5], [-1.5, 1.0, 1.0]])).round(3)
+    array([1.384, 1.384, 1.384])
     """
     squares = np.square(slopes).mean(axis=0)
     usual, chance = float(squares.mean()), 2 / len(slopes) * float(np.square(squares).mean()) / (1 + 2 / len(slopes))
