@@ -39,7 +39,7 @@ def test_gauss_newton_leads_from_the_first_call_and_ends_with_a_certificate():
 
 def test_others_compete_where_the_linear_model_predicts_nothing():
     """The diagnosis sees the natural length of `rough` in about half of the draws: in 7 of 14, with a sigma of 1.9."""
-    start, lower = np.mean(rough(np.zeros(D)) ** 2), 0
+    start, lower, badly = np.mean(rough(np.zeros(D)) ** 2), 0, 0
     for seed in range(14):
         found = solved(rough, 1500, seed)
         lower += found.fun < 0.5 * start
@@ -48,9 +48,10 @@ def test_others_compete_where_the_linear_model_predicts_nothing():
         assert NAMES & set(names[1:])
         sentences = [text for _, text in found.remarks]
         assert "Other strategies compete for the rest of the budget." in sentences
-        assert any(text.startswith("gauss-newton: The linear model of the outputs predicts badly") for text in sentences)
+        badly += any("The linear model of the outputs predicts badly" in text for text in sentences)
         assert found.nfev <= 1500
     assert lower >= 3  # two sigma below
+    assert badly >= 10  # of the others, Gauss-Newton has ended because nothing that it suggests lowers F
 
 
 def test_the_point_returned_is_the_best_one_of_all_strategies():
