@@ -21,6 +21,7 @@ from zerothresh.k_path.criteria import held_out, information, likelihood_of, one
 from zerothresh.k_path.path_folder import PathFolder
 from zerothresh.k_path.path_program import Book, PathProgram, Segment, count_of, holder_of_best
 from zerothresh.k_path.path_result import PathResult
+from zerothresh.losses import Squared, loss_of
 from zerothresh.methods.registry import make, name_of
 from zerothresh.rounds.estimator import Estimator
 from zerothresh.rounds.method import is_sparse
@@ -135,7 +136,7 @@ def path(
             raise ValueError(f"{error} (for k = {k} of the path)") from None
     largest = d if groups is None else int(np.unique(np.asarray(limits.groups)).size)
     kind = likelihood_of(likelihood)
-    if kind == "gaussian" and loss not in (None, "squared"):
+    if kind == "gaussian" and not (loss is None or isinstance(loss_of(loss), Squared)):
         raise ValueError("likelihood='gaussian' goes with the squared loss, of which F is the mean")
     components = n if n is not None else getattr(fun, "n", 1)
     many = outputs is not None or (check.whole(components) or 1) > 1
@@ -146,17 +147,19 @@ def path(
         number = check.count("cv", cv, low=2, what=" (folds), or None")
         if not many:
             raise ValueError("cv needs components to leave out: pass n=... or outputs=...")
-        if outputs is None and number > components:
-            raise ValueError(f"cv = {number} folds need as many components, but n = {components}: take fewer folds")
+        if (outputs is None or n is not None) and number > (check.whole(components) or 1):
+            what = "components" if outputs is None else "outputs"
+            raise ValueError(f"cv = {number} folds need as many {what}, but n = {components}: take fewer folds")
     made = _made(method, options, patience)
     program = PathProgram(made)
     book = program.book
     book.constraint = feasible
     book.x0 = None if x0 is None or check.whole(x0) is not None else start_of(x0)
     folder = None if run is None else PathFolder(run)
+    earlier = [] if folder is None else folder.segments()
     book.segments = _segments(folder, wanted, budget, number)
-    if folder is not None:
-        folder.write(book.segments)
+    if folder is not None and book.segments != earlier:
+        book.begin = folder.writer(book.segments)  # nothing is kept of a call that is refused
     result = minimize(
         fun,
         x0,
@@ -195,8 +198,8 @@ def path(
         progress=progress,
     )
     found = _result(result, book, wanted, number, kind, labels)
-    if folder is not None:
-        folder.write(book.segments, found.columns())
+    if folder is not None and (book.begun or earlier):
+        folder.write(book.segments if book.begun else earlier, found.columns())
     return found
 
 
@@ -259,6 +262,8 @@ def _result(
         message = "every k has been solved"
         if not everything:
             status, message = Status.BUDGET, "the budget is spent"
+    if book.refusal:
+        status, message = Status.BAD_VALUE, book.refusal
     found = PathResult(
         ks=tuple(ks),
         results=results,
@@ -278,7 +283,7 @@ def _result(
         found.aic, found.bic = np.array([a for a, _ in both]), np.array([b for _, b in both])
         if not np.isnan(found.bic).all():
             found.best_k, found.chosen_by = ks[int(np.nanargmin(found.bic))], "which has the lowest BIC"
-    if cv:
+    if cv and not book.refusal:
         found.held_out, found.held_out_error = held_out(book.held_out, ks, cv)
         found.best_k = one_standard_error(ks, found.held_out, found.held_out_error)
         found.chosen_by = "the smallest with held-out F within one standard error of the lowest"
@@ -286,11 +291,12 @@ def _result(
         if unknown:  # a choice among the others alone could mislead
             found.best_k, found.chosen_by = None, ""
             some = "for any k" if len(unknown) == len(ks) else f"for k = {', '.join(map(str, unknown))}"
-            warnings.warn(
-                f"the budget of {result.budget:,} calls was too small to find points without each fold {some}, so that "
-                "held-out F is not known there, and no k is chosen: raise it",
-                stacklevel=3,
-            )
+            why = f"the budget of {result.budget:,} calls was too small to find points without each fold {some}"
+            advice = "raise it"
+            if any(np.isnan(book.held_out.get((k, fold), 0.0)) for k in unknown for fold in range(cv)):
+                why, advice = f"a fold has no output that is a number {some}", "take fewer folds, or another seed"
+            said = f"{why}, so that held-out F is not known there, and no k is chosen: {advice}"
+            warnings.warn(said, stacklevel=3)
     return found
 
 
