@@ -94,6 +94,7 @@ def test_a_path_costs_little_more_than_its_largest_k():
     assert found.status.name == "CONVERGED"
 
 
+@pytest.mark.filterwarnings("ignore:the budget of 100 calls left none")
 def test_f_never_rises_with_k_and_the_budget_is_never_exceeded():
     problem = zt.problems.quadratic(d=30, k_true=5, condition=50, seed=1)
     for budget in (100, 400, 3000):
@@ -602,3 +603,47 @@ def test_the_squared_loss_is_gaussian_however_it_is_given():
         assert zt.path(lambda x: A @ x - A[:, 2] - A[:, 0] ** 2, 4, [1, 2], loss=loss, **args).best_k is not None
     with pytest.raises(ValueError, match="squared loss"):
         zt.path(lambda x: A @ x, 4, [1, 2], loss=zt.losses.Huber(0.1), **args)
+
+
+def test_a_path_that_finds_nothing_better_than_the_start_is_no_success():
+    found = zt.path(lambda x: 1.0, 6, [1, 2], budget=300, seed=0)
+    alone = zt.minimize(lambda x: 1.0, 6, 2, budget=300, seed=0)
+    assert not alone.success
+    assert not found.success
+    assert "nothing better than the start was found for k = 1, 2: a larger budget" in found.message
+    for result in found:
+        assert not result.success
+        assert result.message.endswith(alone.message.split("found: ")[1])
+    assert max(map(len, repr(found).splitlines())) <= 80
+    assert "for k = 0, 1: a larger" in found.shifted(-1).message
+
+
+def test_a_k_that_the_budget_ended_says_so():
+    problem = zt.problems.quadratic(d=30, k_true=5, condition=50, seed=1)
+    found = zt.path(problem, None, [1, 2, 5], budget=100, seed=0)
+    assert found.status.name == "BUDGET"
+    for result in found:
+        if result.status.name == "BUDGET":
+            assert "the budget of the path is spent" in result.message
+    assert any(result.status.name == "BUDGET" for result in found)
+
+
+def test_a_k_added_to_a_path_without_calls_left_is_no_success(tmp_path):
+    rng, goal = np.random.default_rng(0), np.array([3.0, -2.0, 1.0, 4.0, 0.5, 2.0])
+    noise = rng.standard_normal(10_000)
+    made = []
+
+    def noisy(x):
+        made.append(1)
+        return float(((x - goal) ** 2).sum() + noise[len(made)])
+
+    args = {"budget": 120, "seed": 0, "run": tmp_path / "p"}
+    first = zt.path(noisy, 6, [1, 2], **args)
+    assert first.success
+    assert first.nfev == 120
+    with pytest.warns(UserWarning, match="the budget of 120 calls left none for k = 4"):
+        more = zt.path(noisy, 6, [1, 2, 4], **args)
+    assert not more.success
+    assert [r.success for r in more] == [True, True, False]
+    assert "raise the budget of the path" in more[4].message
+    assert zt.path(noisy, 6, [1, 2, 4], **(args | {"budget": 400})).success

@@ -18,15 +18,21 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.k_path.criteria import held_out, information, likelihood_of, one_standard_error
+from zerothresh.k_path.one_k import RunForK
 from zerothresh.k_path.path_folder import PathFolder
 from zerothresh.k_path.path_program import Book, PathProgram, Segment, count_of, holder_of_best
-from zerothresh.k_path.path_result import PathResult
+from zerothresh.k_path.path_result import PathResult, listed
 from zerothresh.losses import Squared, loss_of
 from zerothresh.methods.registry import make, name_of
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.method import is_sparse
+from zerothresh.rounds.method import is_sparse, must_improve
 from zerothresh.runs import RunError
+from zerothresh.session.machine import what_would_help
 from zerothresh.session.status import Status
+
+SPENT = "the budget of the path is spent"
+NO_CALL = "no call was made for this k"
+NOTHING = "nothing better than the start was found"
 
 
 def path(
@@ -264,13 +270,15 @@ def _result(
             status, message = Status.BUDGET, "the budget is spent"
     if book.refusal:
         status, message = Status.BAD_VALUE, book.refusal
+    if status.success:
+        message += _shortcomings(book, ks, results, status, result.budget)
     found = PathResult(
         ks=tuple(ks),
         results=results,
         fun=fun,
         nfev=result.nfev,
         budget=result.budget,
-        success=status.success and not bool(np.isnan(fun).any()),
+        success=status.success and all(one.success for one in results),
         status=status,
         message=message,
         seed=result.seed,
@@ -300,6 +308,33 @@ def _result(
     return found
 
 
+def _idle(run: RunForK | None) -> bool:
+    """Whether a run has paid for nothing, though it has more to ask."""
+    return run is None or (run.paid == 0 and not run.ended)
+
+
+def _shortcomings(book: Book, ks: list[int], results: Sequence[Result], status: Status, budget: int) -> str:
+    """Return what the message adds about k without a success, and warn of those that got no calls."""
+    by_k = dict(zip(ks, results, strict=True))
+    idle = [k for k in ks if _idle(book.runs.get(k))]
+    poor = [k for k in ks if k not in idle and not by_k[k].success and not np.isnan(by_k[k].fun)]
+    unknown = [k for k in ks if k not in idle and np.isnan(by_k[k].fun)]
+    said = ""
+    if poor:
+        advice = what_would_help(book.runs[poor[0]].task, by_k[poor[0]].status)
+        said += f"; {NOTHING} for {listed(poor)}: {advice}"
+    if unknown:
+        said += f"; F is not known for {listed(unknown)}"
+    if idle:
+        said += f"; no call was made for {listed(idle)}"
+    if idle and status is Status.BUDGET:
+        warnings.warn(
+            f"the budget of {budget:,} calls left none for {listed(idle)}, where nothing was searched: raise it",
+            stacklevel=4,
+        )
+    return said
+
+
 def _result_for(result: Result, book: Book, k: int, names: tuple[str, ...] | None) -> Result:
     """Return the result for one k: the best point that is known to be feasible for it."""
     run, best = book.runs.get(k), book.best(k)
@@ -314,7 +349,18 @@ def _result_for(result: Result, book: Book, k: int, names: tuple[str, ...] | Non
         fit = fit_of(x, outputs, holder.standing.search.linearisation, loss, box)
     proven = run is not None and run.ended and bool(run.standing.search.certified)
     ended = run is not None and run.ended and not run.why
-    message = result.message if run is None or not run.why else run.why
+    status, message = result.status, result.message if run is None or not run.why else run.why
+    if ended:
+        status, message = Status.CONVERGED, "the method has nothing more to ask"
+    elif status is Status.CONVERGED:
+        status, message = Status.BUDGET, message if run is not None and run.why else SPENT
+    success = best is not None and not _idle(run)
+    if success and run is not None and must_improve(run.task.method) and not proven:
+        success = not np.array_equal(x, run.task.theta0)
+        if not success and status.success:
+            message = f"{message}; {NOTHING}: {what_would_help(run.task, status)}"
+    if status.success and _idle(run):
+        message = f"{NO_CALL}: {'raise the budget of the path' if status is Status.BUDGET else message}"
     return Result(
         x=x.copy(),
         fun=fun,
@@ -326,9 +372,9 @@ def _result_for(result: Result, book: Book, k: int, names: tuple[str, ...] | Non
         nht=0 if run is None else run.standing.nht,
         nit=0 if run is None else run.standing.nit,
         x_last=start.copy(),
-        success=best is not None,
-        status=Status.CONVERGED if ended else Status.BUDGET if result.status is Status.CONVERGED else result.status,
-        message="the method has nothing more to ask" if ended else message,
+        success=success,
+        status=status,
+        message=message,
         remarks=[] if search is None else list(search.remarks),
         stages=[] if search is None or run is None or run.paid < run.asked else list(search.stages),
         trace=result.trace if run is None else run.trace,
