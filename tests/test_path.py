@@ -94,6 +94,7 @@ def test_a_path_costs_little_more_than_its_largest_k():
     assert found.status.name == "CONVERGED"
 
 
+@pytest.mark.filterwarnings("ignore:the budget of 100 calls left none")
 def test_f_never_rises_with_k_and_the_budget_is_never_exceeded():
     problem = zt.problems.quadratic(d=30, k_true=5, condition=50, seed=1)
     for budget in (100, 400, 3000):
@@ -494,3 +495,155 @@ def test_values_are_kept_for_every_k():
     goal = np.array([3.2, -2.4, 0.0, 1.1, 0.2])
     found = zt.path(lambda x: float(((x - goal) ** 2).sum()), 5, [1, 2, 3], budget=900, seed=0, values=range(-4, 5))
     assert [sorted(r.x[r.support].tolist()) for r in found] == [[3.0], [-2.0, 3.0], [-2.0, 1.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [{"seed": 1}, {"timeout": -1}, {"retries": "x"}, {"on_nan": "other"}, {"x0": np.ones(9)}, {"cost": 3}],
+    ids=str,
+)
+def test_a_refused_call_leaves_the_folder_as_it_was(tmp_path, refused):
+    goal = np.array([3.0, -2.0, 1.0, 4.0, 0.5, 2.0, 0.0, 1.0])
+
+    def fun(x):
+        return float(((x - goal) ** 2).sum())
+
+    args = {"x0": 8, "ks": [1, 2], "budget": 600, "seed": 0, "run": tmp_path / "p"}
+    with pytest.raises((ValueError, TypeError)):
+        zt.path(fun, **(args | {"ks": [3, 5], "budget": 60_000, "timeout": -1}))
+    assert not (tmp_path / "p").exists()
+    first = zt.path(fun, **args)
+    before = (tmp_path / "p" / "path.json").read_bytes()
+    with pytest.raises((ValueError, TypeError, zt.RunError)):
+        zt.path(fun, **(args | {"ks": [3, 5], "budget": 60_000} | refused))
+    assert (tmp_path / "p" / "path.json").read_bytes() == before
+    again = zt.path(fun, **args)
+    assert [r.x.tobytes() for r in again] == [r.x.tobytes() for r in first]
+
+
+def test_what_is_added_is_written_before_its_first_call_and_keeps_the_table(tmp_path):
+    goal, seen = np.array([3.0, -2.0, 1.0, 4.0, 0.5]), []
+
+    def fun(x):
+        seen.append(json.loads((tmp_path / "p" / "path.json").read_text()))
+        return float(((x - goal) ** 2).sum())
+
+    args = {"seed": 0, "run": tmp_path / "p"}
+    zt.path(fun, 5, [1, 2], budget=40, **args)
+    assert seen[0]["segments"] == [{"ks": [1, 2], "budget": 40, "cv": 0}]
+    made = len(seen)
+    zt.path(fun, 5, [1, 3], budget=200, **args)
+    assert seen[made]["segments"] == [{"ks": [1, 2], "budget": 40, "cv": 0}, {"ks": [3], "budget": 200, "cv": 0}]
+    assert seen[made]["table"]["k"] == [1, 2]
+
+
+@pytest.mark.parametrize("place", ["calls", "segments"])
+def test_a_path_that_was_killed_before_its_first_call_goes_on(tmp_path, monkeypatch, place):
+    """The run folder is made first, and then path.json: the power goes off between the two, or after both."""
+    from zerothresh.k_path.path_folder import PathFolder
+
+    def fun(x):
+        return float(((x - 1) ** 2).sum())
+
+    write = PathFolder.write
+
+    def killed(folder, *arguments):
+        if place == "segments":
+            write(folder, *arguments)
+        raise SystemExit
+
+    args = {"budget": 200, "seed": 0, "run": tmp_path / "p"}
+    with monkeypatch.context() as patch:
+        patch.setattr(PathFolder, "write", killed)
+        with pytest.raises(SystemExit):
+            zt.path(fun, 5, [1, 2], **args)
+    found = zt.path(fun, 5, [1, 2], **args)
+    whole = zt.path(fun, 5, [1, 2], budget=200, seed=0)
+    assert [r.x.tobytes() for r in found] == [r.x.tobytes() for r in whole]
+
+
+def test_more_folds_than_outputs_are_refused_with_a_sentence(tmp_path):
+    calls = []
+
+    def residuals(x):
+        calls.append(1)
+        return np.arange(40.0) - x[0]
+
+    args = {"budget": 200, "outputs": "residuals", "seed": 0}
+    with pytest.raises(ValueError, match="cv = 41 folds need as many outputs, but n = 40"):
+        zt.path(residuals, 3, [1, 2], cv=41, n=40, **args)
+    assert not calls
+    found = zt.path(residuals, 3, [1, 2], cv=41, run=tmp_path / "p", **args)
+    assert found.status.name == "BAD_VALUE"
+    assert "cv = 41 folds need as many outputs" in found.message
+    assert len(calls) == 1
+    assert zt.path(residuals, 3, [1, 2], cv=5, run=tmp_path / "p", **args).success
+    with pytest.raises(zt.RunError, match="5 folds"):
+        zt.path(residuals, 3, [1, 2], cv=4, run=tmp_path / "p", **args)
+
+
+def test_a_fold_without_any_output_has_no_held_out_f():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((12, 4))
+    gone = folds(12, 3, key_of(0)) == 1
+
+    def residuals(x):
+        return np.where(gone, np.nan, A @ x - A[:, 2])
+
+    with pytest.warns(UserWarning, match="held-out F is not known"):
+        found = zt.path(residuals, 4, [1, 2], cv=3, budget=300, outputs="residuals", on_nan="mask", seed=0)
+    assert found.success
+    assert found.best_k is None
+
+
+def test_the_squared_loss_is_gaussian_however_it_is_given():
+    A = np.random.default_rng(0).standard_normal((30, 4))
+    args = {"budget": 100, "outputs": "residuals", "likelihood": "gaussian", "seed": 0}
+    for loss in (None, "squared", zt.losses.Squared()):
+        assert zt.path(lambda x: A @ x - A[:, 2] - A[:, 0] ** 2, 4, [1, 2], loss=loss, **args).best_k is not None
+    with pytest.raises(ValueError, match="squared loss"):
+        zt.path(lambda x: A @ x, 4, [1, 2], loss=zt.losses.Huber(0.1), **args)
+
+
+def test_a_path_that_finds_nothing_better_than_the_start_is_no_success():
+    found = zt.path(lambda x: 1.0, 6, [1, 2], budget=300, seed=0)
+    alone = zt.minimize(lambda x: 1.0, 6, 2, budget=300, seed=0)
+    assert not alone.success
+    assert not found.success
+    assert "nothing better than the start was found for k = 1, 2: a larger budget" in found.message
+    for result in found:
+        assert not result.success
+        assert result.message.endswith(alone.message.split("found: ")[1])
+    assert max(map(len, repr(found).splitlines())) <= 80
+    assert "for k = 0, 1: a larger" in found.shifted(-1).message
+
+
+def test_a_k_that_the_budget_ended_says_so():
+    problem = zt.problems.quadratic(d=30, k_true=5, condition=50, seed=1)
+    found = zt.path(problem, None, [1, 2, 5], budget=100, seed=0)
+    assert found.status.name == "BUDGET"
+    for result in found:
+        if result.status.name == "BUDGET":
+            assert "the budget of the path is spent" in result.message
+    assert any(result.status.name == "BUDGET" for result in found)
+
+
+def test_a_k_added_to_a_path_without_calls_left_is_no_success(tmp_path):
+    rng, goal = np.random.default_rng(0), np.array([3.0, -2.0, 1.0, 4.0, 0.5, 2.0])
+    noise = rng.standard_normal(10_000)
+    made = []
+
+    def noisy(x):
+        made.append(1)
+        return float(((x - goal) ** 2).sum() + noise[len(made)])
+
+    args = {"budget": 120, "seed": 0, "run": tmp_path / "p"}
+    first = zt.path(noisy, 6, [1, 2], **args)
+    assert first.success
+    assert first.nfev == 120
+    with pytest.warns(UserWarning, match="the budget of 120 calls left none for k = 4"):
+        more = zt.path(noisy, 6, [1, 2, 4], **args)
+    assert not more.success
+    assert [r.success for r in more] == [True, True, False]
+    assert "raise the budget of the path" in more[4].message
+    assert zt.path(noisy, 6, [1, 2, 4], **(args | {"budget": 400})).success

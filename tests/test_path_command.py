@@ -96,3 +96,24 @@ def test_solve_takes_included_excluded_and_grouped_coordinates_and_bounds(call, 
     both = call(*base, "-k", 1, "--bounds", 0, 1, "--bounds-file", "bounds.csv")
     assert both.exit_code == 2
     assert "give one of the two" in both.output
+
+
+def test_a_path_that_finds_nothing_fails_and_says_so(call, tmp_path):
+    (tmp_path / "flat.py").write_text("def one(x):\n    return 1.0\n")
+    done = call("path", "flat.py:one", "--dim", 4, "--ks", "1,2", "--budget", 200, "--seed", 0)
+    assert done.exit_code == 1
+    assert "nothing better than the start was found for k = 1, 2" in done.output
+
+
+def test_a_likelihood_that_is_not_that_of_the_tables_loss_is_refused(call, tmp_path):
+    rows = [f"{i % 7},{(3 * i) % 5},{(i % 7) * 2 + (i % 3) * 0.1}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,y", *rows]))
+    base = ("path", "--csv", "t.csv", "--target", "y", "--ks", "1,2", "--budget", 4000, "--seed", 0, "--likelihood")
+    for loss in ("mae", "huber"):
+        done = call(*base, "gaussian", "--loss", loss)
+        assert done.exit_code == 2, done.output
+        assert "--likelihood gaussian goes with --loss mse" in " ".join(done.output.split())
+    for likelihood in ("logistic", "poisson"):
+        assert call(*base, likelihood).exit_code == 2
+    assert call(*base, "gaussian").exit_code == 0
+    assert call(*base, "gaussian", "--loss", "squared").exit_code == 0

@@ -26,6 +26,7 @@ EXAMPLE = (
 )
 
 _CHOICE = "The choice of k"
+LOSS_OF = {"gaussian": ("mse", "squared"), "logistic": ("logistic",), "poisson": ("poisson",)}  # by likelihood
 
 Ks = Annotated[
     str,
@@ -129,6 +130,9 @@ def path(
             model = None if csv is None else load.table(csv, target, loss)
             if (objective is None) == (model is None):
                 raise BadInput("name a function, as module:function, or a table with --csv and --target")
+            fits = LOSS_OF.get(likelihood or "")
+            if model is not None and fits is not None and (loss or "mse") not in fits:
+                raise BadInput(f"--likelihood {likelihood} goes with --loss {fits[0]}: F is the mean of another loss")
             fun: Any = load.objective(objective) if objective is not None else None
             chosen_loss = load.loss(loss) if model is None else None
             chosen_include = load.names_in("--include", include, model)

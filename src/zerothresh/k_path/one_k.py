@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
 import numpy as np
@@ -21,6 +22,7 @@ from zerothresh.session.trace import Trace
 
 EMPTY = 1000  # rounds in a row that ask for nothing, after which a search will never ask again
 DIVERGED = "an iterate left the floating-point numbers"
+NO_OUTPUT = "a call had no finite value among the outputs that the run sees"
 
 Round = Generator[Probes, Answers, None]
 
@@ -117,7 +119,11 @@ class RunForK:
         yield from self._pay(looked)
         self._looked = None
         self.asked += looked.plan.calls
-        self._advance(looked.plan, self._answers(looked, self._seen), context.used)
+        values = self._answers(looked, self._seen)
+        if _nothing(values):
+            self._end(NO_OUTPUT)
+        else:
+            self._advance(looked.plan, values, context.used)
 
     def _advance(self, plan: Plan, values: Array, used: int) -> None:
         """Let the search go on with the values of a round."""
@@ -139,11 +145,11 @@ class RunForK:
         values = self._answers(looked, self._seen)
         if outputs is None:
             self.standing = with_value(self.task, self.standing, theta, mean(values))
-        else:
+        elif not _nothing(values):
             self.standing = with_value(self.task, self.standing, theta, float(outputs.values(values)[0]), values[0])
 
     def take_held_out(self, n: int) -> Generator[Probes, Answers, float | None]:
-        """Ask for the components, of n, that the run does not see at its best point; return their mean."""
+        """Ask for the components, of n, that the run does not see at its best point; return their mean, if any."""
         theta, outputs, members = self.standing.best_x, self.task.outputs, self.members
         if theta is None or members is None:
             return None
@@ -155,6 +161,8 @@ class RunForK:
         values = self._values.answers(looked, {})
         if outputs is None:
             return mean(values)
+        if _nothing(values[:, others]):
+            return math.nan
         return float(outputs.mean_loss(outputs.losses(values[:, others])[0]))
 
     def _plan_of_values(self, theta: Array, of: range | Indices) -> Plan:
@@ -185,3 +193,8 @@ class RunForK:
         """Return the values of all calls of a round, of the outputs that the run sees."""
         values = self._values.answers(looked, seen)
         return values if values.ndim == 1 or self.members is None else values[:, self.members]
+
+
+def _nothing(values: Array) -> bool:
+    """Whether some call has no output that is a number."""
+    return values.ndim == 2 and bool(np.isnan(values).all(axis=1).any())

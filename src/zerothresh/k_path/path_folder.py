@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from zerothresh.basics import files
@@ -72,6 +72,21 @@ class PathFolder:
         except OSError as error:
             raise RunError(f"the folder {self.folder} cannot be used: {error.strerror or error}") from None
 
+    def writer(self, segments: Sequence[Segment]) -> Callable[[], bool]:
+        """Return a function that writes what is asked for, if there is a run folder, and keeps the earlier table.
+
+        It returns whether there is one: until then a call may still be refused, and must leave nothing behind.
+        """
+        table = self.read().get("table") if self.exists else None
+
+        def write() -> bool:
+            there = self.calls.exists()
+            if there:
+                self.write(segments, table)
+            return there
+
+        return write
+
     def check_new(self) -> None:
         """Refuse a folder that holds something else."""
         if self.exists or not os.path.lexists(self.folder):
@@ -80,5 +95,6 @@ class PathFolder:
             raise RunError(f"{self.folder} is not a folder: name a new folder, or the folder of an earlier path")
         if os.path.lexists(self.folder / "run.json"):
             raise RunError(f"{self.folder} holds a single run, not a path: name another folder")
-        if os.listdir(self.folder):
+        names = {name for name in os.listdir(self.folder) if not files.is_part(name)}
+        if names - {CALLS}:  # a path that was killed before its first call has this alone
             raise RunError(f"{self.folder} holds other files and no {FILE}: name a new or empty folder for the path")

@@ -48,6 +48,10 @@ class Book:
     runs: the runs on all components, by k.
     folds: the runs that each leave out a part of the components, by k and fold.
     held_out: F on the components that such a run has left out, at its best point.
+    begin: function of nothing that is called before the last segment asks for anything, and says whether the run is
+        more than a trial.
+    begun: bool, whether it has said so.
+    refusal: str, why the path cannot be, which is seen when the number of outputs is known; empty if it can.
     """
 
     constraint: Callable[[int], Constraint]
@@ -56,6 +60,13 @@ class Book:
     runs: dict[int, RunForK] = field(default_factory=dict)
     folds: dict[tuple[int, int], RunForK] = field(default_factory=dict)
     held_out: dict[tuple[int, int], float] = field(default_factory=dict)
+    begin: Callable[[], bool] = lambda: True
+    begun: bool = False
+    refusal: str = ""
+
+    def note_begun(self) -> None:
+        """Take note that the last segment has been accepted, and is about to ask for values."""
+        self.begun = self.begun or self.begin()
 
     def best(self, k: int) -> tuple[Array, float] | None:
         """Return the best point that is known to be feasible for k, and F there."""
@@ -104,7 +115,7 @@ class PathProgram(Program):
 
     def begin(self, task: Task) -> Replayed:
         """Return the search that the engine drives."""
-        return Replayed(lambda context: self._walk(context, task), task)
+        return Replayed(lambda context: self._asks(context, task), task)
 
     def reserve(self, n: int, budget: int) -> int:
         """Return how many calls the engine keeps for F at the result: none, because the path keeps them itself."""
@@ -141,13 +152,39 @@ class PathProgram(Program):
             family=family,
         )
 
-    def _walk(self, context: Context, task: Task) -> Asks:
-        """Go through the segments, one after the other."""
-        book, values = self.book, SharedValues()
+    def _asks(self, context: Context, task: Task) -> Asks:
+        """Go through the segments, one after the other, and say when the last one begins.
+
+        What a call asks for is kept only then: whatever refuses the call does so before.
+        """
+        book = self.book
         book.runs, book.folds, book.held_out = {}, {}, {}
-        family = Family(book.best)
+        cv, count = max((segment.cv for segment in book.segments), default=0), count_of(task)
+        book.refusal = f"cv = {cv} folds need as many outputs, but there are {count}: take fewer folds"
+        if cv > count:
+            return
+        book.refusal = ""
+        values, family = SharedValues(), Family(book.best)
         context.unit = 1.0
-        for segment in book.segments:
+        for segment in book.segments[:-1]:
+            yield from self._walk(context, task, [segment], values, family)
+        last = self._walk(context, task, book.segments[-1:], values, family)
+        answers: Any = None
+        while True:
+            try:
+                probes = last.send(answers)
+            except StopIteration:
+                break
+            book.note_begun()
+            answers = yield probes
+        book.note_begun()
+
+    def _walk(
+        self, context: Context, task: Task, segments: Sequence[Segment], values: SharedValues, family: Family
+    ) -> Asks:
+        """Do what segments ask for, one after the other."""
+        book = self.book
+        for segment in segments:
             new = [k for k in in_turn(segment.ks) if k not in book.runs]
             for k in new:
                 book.runs[k] = RunForK(self._task(task, k, segment.budget, family, None), values)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,12 @@ from zerothresh.basics.arrays import Array
 from zerothresh.session.status import Status
 
 MOST_LISTED = 6  # coordinates of a support in the table
+LISTED = re.compile(r"k = (\d+(?:, \d+)*)")  # what `listed` writes
+
+
+def listed(ks: Sequence[int]) -> str:
+    """Return values of k as a message names them."""
+    return f"k = {', '.join(map(str, ks))}"
 
 
 @dataclass(repr=False)
@@ -78,7 +86,8 @@ class PathResult:
     def shifted(self, by: int) -> PathResult:
         """Return the same with every k changed by a number, for coordinates that are always there and not counted."""
         best_k = None if self.best_k is None else self.best_k + by
-        return replace(self, ks=tuple(k + by for k in self.ks), best_k=best_k)
+        message = LISTED.sub(lambda found: listed([int(k) + by for k in found[1].split(", ")]), self.message)
+        return replace(self, ks=tuple(k + by for k in self.ks), best_k=best_k, message=message)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the table: the names of its columns, and an entry for each k."""
@@ -121,7 +130,7 @@ class PathResult:
         heads, rows = self._cells()
         widths = [max(len(row[c]) for row in [heads, *rows]) for c in range(len(heads) - 1)]
         room = max(10, width - sum(widths) - 2 * len(widths))
-        lines = [f"{self.nfev:,} of {self.budget:,} calls for {len(self.ks)} values of k; {self.message}"]
+        lines = wrap(f"{self.nfev:,} of {self.budget:,} calls for {len(self.ks)} values of k; {self.message}", width)
         for row in [heads, *rows]:
             cells = [cell.rjust(w) for cell, w in zip(row, widths, strict=False)]
             last = row[-1] if len(row[-1]) <= room else row[-1][: room - 3] + "..."

@@ -18,14 +18,21 @@ from zerothresh.api.result import Progress, Result
 from zerothresh.basics import check
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.k_path.criteria import held_out, information, likelihood_of, one_standard_error
+from zerothresh.k_path.one_k import RunForK
 from zerothresh.k_path.path_folder import PathFolder
 from zerothresh.k_path.path_program import Book, PathProgram, Segment, count_of, holder_of_best
-from zerothresh.k_path.path_result import PathResult
+from zerothresh.k_path.path_result import PathResult, listed
+from zerothresh.losses import Squared, loss_of
 from zerothresh.methods.registry import make, name_of
 from zerothresh.rounds.estimator import Estimator
-from zerothresh.rounds.method import is_sparse
+from zerothresh.rounds.method import is_sparse, must_improve
 from zerothresh.runs import RunError
+from zerothresh.session.machine import what_would_help
 from zerothresh.session.status import Status
+
+SPENT = "the budget of the path is spent"
+NO_CALL = "no call was made for this k"
+NOTHING = "nothing better than the start was found"
 
 
 def path(
@@ -135,7 +142,7 @@ def path(
             raise ValueError(f"{error} (for k = {k} of the path)") from None
     largest = d if groups is None else int(np.unique(np.asarray(limits.groups)).size)
     kind = likelihood_of(likelihood)
-    if kind == "gaussian" and loss not in (None, "squared"):
+    if kind == "gaussian" and not (loss is None or isinstance(loss_of(loss), Squared)):
         raise ValueError("likelihood='gaussian' goes with the squared loss, of which F is the mean")
     components = n if n is not None else getattr(fun, "n", 1)
     many = outputs is not None or (check.whole(components) or 1) > 1
@@ -146,17 +153,19 @@ def path(
         number = check.count("cv", cv, low=2, what=" (folds), or None")
         if not many:
             raise ValueError("cv needs components to leave out: pass n=... or outputs=...")
-        if outputs is None and number > components:
-            raise ValueError(f"cv = {number} folds need as many components, but n = {components}: take fewer folds")
+        if (outputs is None or n is not None) and number > (check.whole(components) or 1):
+            what = "components" if outputs is None else "outputs"
+            raise ValueError(f"cv = {number} folds need as many {what}, but n = {components}: take fewer folds")
     made = _made(method, options, patience)
     program = PathProgram(made)
     book = program.book
     book.constraint = feasible
     book.x0 = None if x0 is None or check.whole(x0) is not None else start_of(x0)
     folder = None if run is None else PathFolder(run)
+    earlier = [] if folder is None else folder.segments()
     book.segments = _segments(folder, wanted, budget, number)
-    if folder is not None:
-        folder.write(book.segments)
+    if folder is not None and book.segments != earlier:
+        book.begin = folder.writer(book.segments)  # nothing is kept of a call that is refused
     result = minimize(
         fun,
         x0,
@@ -195,8 +204,8 @@ def path(
         progress=progress,
     )
     found = _result(result, book, wanted, number, kind, labels)
-    if folder is not None:
-        folder.write(book.segments, found.columns())
+    if folder is not None and (book.begun or earlier):
+        folder.write(book.segments if book.begun else earlier, found.columns())
     return found
 
 
@@ -259,13 +268,17 @@ def _result(
         message = "every k has been solved"
         if not everything:
             status, message = Status.BUDGET, "the budget is spent"
+    if book.refusal:
+        status, message = Status.BAD_VALUE, book.refusal
+    if status.success:
+        message += _shortcomings(book, ks, results, status, result.budget)
     found = PathResult(
         ks=tuple(ks),
         results=results,
         fun=fun,
         nfev=result.nfev,
         budget=result.budget,
-        success=status.success and not bool(np.isnan(fun).any()),
+        success=status.success and all(one.success for one in results),
         status=status,
         message=message,
         seed=result.seed,
@@ -278,7 +291,7 @@ def _result(
         found.aic, found.bic = np.array([a for a, _ in both]), np.array([b for _, b in both])
         if not np.isnan(found.bic).all():
             found.best_k, found.chosen_by = ks[int(np.nanargmin(found.bic))], "which has the lowest BIC"
-    if cv:
+    if cv and not book.refusal:
         found.held_out, found.held_out_error = held_out(book.held_out, ks, cv)
         found.best_k = one_standard_error(ks, found.held_out, found.held_out_error)
         found.chosen_by = "the smallest with held-out F within one standard error of the lowest"
@@ -286,12 +299,40 @@ def _result(
         if unknown:  # a choice among the others alone could mislead
             found.best_k, found.chosen_by = None, ""
             some = "for any k" if len(unknown) == len(ks) else f"for k = {', '.join(map(str, unknown))}"
-            warnings.warn(
-                f"the budget of {result.budget:,} calls was too small to find points without each fold {some}, so that "
-                "held-out F is not known there, and no k is chosen: raise it",
-                stacklevel=3,
-            )
+            why = f"the budget of {result.budget:,} calls was too small to find points without each fold {some}"
+            advice = "raise it"
+            if any(np.isnan(book.held_out.get((k, fold), 0.0)) for k in unknown for fold in range(cv)):
+                why, advice = f"a fold has no output that is a number {some}", "take fewer folds, or another seed"
+            said = f"{why}, so that held-out F is not known there, and no k is chosen: {advice}"
+            warnings.warn(said, stacklevel=3)
     return found
+
+
+def _idle(run: RunForK | None) -> bool:
+    """Whether a run has paid for nothing, though it has more to ask."""
+    return run is None or (run.paid == 0 and not run.ended)
+
+
+def _shortcomings(book: Book, ks: list[int], results: Sequence[Result], status: Status, budget: int) -> str:
+    """Return what the message adds about k without a success, and warn of those that got no calls."""
+    by_k = dict(zip(ks, results, strict=True))
+    idle = [k for k in ks if _idle(book.runs.get(k))]
+    poor = [k for k in ks if k not in idle and not by_k[k].success and not np.isnan(by_k[k].fun)]
+    unknown = [k for k in ks if k not in idle and np.isnan(by_k[k].fun)]
+    said = ""
+    if poor:
+        advice = what_would_help(book.runs[poor[0]].task, by_k[poor[0]].status)
+        said += f"; {NOTHING} for {listed(poor)}: {advice}"
+    if unknown:
+        said += f"; F is not known for {listed(unknown)}"
+    if idle:
+        said += f"; no call was made for {listed(idle)}"
+    if idle and status is Status.BUDGET:
+        warnings.warn(
+            f"the budget of {budget:,} calls left none for {listed(idle)}, where nothing was searched: raise it",
+            stacklevel=4,
+        )
+    return said
 
 
 def _result_for(result: Result, book: Book, k: int, names: tuple[str, ...] | None) -> Result:
@@ -308,7 +349,18 @@ def _result_for(result: Result, book: Book, k: int, names: tuple[str, ...] | Non
         fit = fit_of(x, outputs, holder.standing.search.linearisation, loss, box)
     proven = run is not None and run.ended and bool(run.standing.search.certified)
     ended = run is not None and run.ended and not run.why
-    message = result.message if run is None or not run.why else run.why
+    status, message = result.status, result.message if run is None or not run.why else run.why
+    if ended:
+        status, message = Status.CONVERGED, "the method has nothing more to ask"
+    elif status is Status.CONVERGED:
+        status, message = Status.BUDGET, message if run is not None and run.why else SPENT
+    success = best is not None and not _idle(run)
+    if success and run is not None and must_improve(run.task.method) and not proven:
+        success = not np.array_equal(x, run.task.theta0)
+        if not success and status.success:
+            message = f"{message}; {NOTHING}: {what_would_help(run.task, status)}"
+    if status.success and _idle(run):
+        message = f"{NO_CALL}: {'raise the budget of the path' if status is Status.BUDGET else message}"
     return Result(
         x=x.copy(),
         fun=fun,
@@ -320,9 +372,9 @@ def _result_for(result: Result, book: Book, k: int, names: tuple[str, ...] | Non
         nht=0 if run is None else run.standing.nht,
         nit=0 if run is None else run.standing.nit,
         x_last=start.copy(),
-        success=best is not None,
-        status=Status.CONVERGED if ended else Status.BUDGET if result.status is Status.CONVERGED else result.status,
-        message="the method has nothing more to ask" if ended else message,
+        success=success,
+        status=status,
+        message=message,
         remarks=[] if search is None else list(search.remarks),
         stages=[] if search is None or run is None or run.paid < run.asked else list(search.stages),
         trace=result.trace if run is None else run.trace,

@@ -140,21 +140,11 @@ class Session:
         if self.status is None or not self.status.success:
             return self.message
         if self.found_nothing:
-            return f"{self.message}; nothing better than the start was found: {self._what_would_help()}"
+            return f"{self.message}; nothing better than the start was found: {what_would_help(self.task, self.status)}"
         said = f"{self.message} ({remarks[-1][1]})" if remarks else self.message
         if must_improve(self.task.method) and self.standing.best_x is None:
             said += "; F at the result is not known, and so not whether it is below F at the start"
         return said
-
-    def _what_would_help(self) -> str:
-        """Return a phrase for a user whose run found nothing better than the start."""
-        values = self.task.n if self.task.outputs is None else 1
-        gradient = values * (self.task.d + 1) + self.task.reserve
-        if self.task.budget < gradient:
-            return f"about {gradient:,} calls would pay for one gradient over all coordinates"
-        impatient = self.status is Status.CONVERGED and getattr(self.task.method, "patience", None) is not None
-        more = "patience" if impatient else "budget"
-        return f"a larger {more}, another start, or bounds that show where to look may help"
 
     def open(self) -> bool:
         """Plan the next round, or end if there is none or if it does not fit into the limits.
@@ -517,3 +507,14 @@ class Session:
 def _is_ours(method: type) -> bool:
     """Whether a method is part of this library, rather than the user's own."""
     return method.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def what_would_help(task: Task, status: Status) -> str:
+    """Return a phrase for a user whose run found nothing better than the start."""
+    values = task.n if task.outputs is None else 1
+    gradient = values * (task.d + 1) + task.reserve
+    if task.budget < gradient:
+        return f"about {gradient:,} calls would pay for one gradient over all coordinates"
+    impatient = status is Status.CONVERGED and getattr(task.method, "patience", None) is not None
+    more = "patience" if impatient else "budget"
+    return f"a larger {more}, another start, or bounds that show where to look may help"
