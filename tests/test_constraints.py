@@ -314,7 +314,44 @@ def test_a_budget_without_a_sum_and_without_lower_limits_is_bounds():
     assert not constraint.holds(np.array([-1.0, 0, 0, 0, 0]))
 
 
+@pytest.mark.parametrize(
+    "given_set",
+    [
+        zt.Budget(total=0, low=-1, high=1),
+        zt.Budget(total=0, low=None),
+        zt.Budget(total=0, low=np.where(np.arange(D) == 3, -1.0, 0.0)),
+        zt.Budget(total=(0, 1), low=-1),
+        zt.Budget(low=0.5, high=0.5),
+    ],
+    ids=["box", "free", "one", "pair", "switches"],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_auto_leaves_zero_although_it_keeps_the_constraint(given_set, strict):
+    goal = np.where(np.arange(D) == 3, -0.8, np.where(np.arange(D) == 5, 0.8, 0.0))
+    result = zt.minimize(
+        lambda x: float(((x - goal) ** 2).sum()), D, 3, budget=1500, constraint=given_set, strict=strict, seed=0
+    )
+    assert result.status.name not in ("METHOD_FAILED", "FAILED"), result.message
+    assert result.fun < 1.0
+    assert Constraint(D, 3, constraint=given_set, strict=strict).holds(result.x)
+
+
+def test_auto_has_nothing_to_complain_of_where_zero_is_best():
+    for given_set in (zt.Budget(total=0, low=-1, high=1), zt.Budget(low=0.5, high=0.5)):
+        result = zt.minimize(lambda x: float((x**2).sum()), D, 3, budget=300, constraint=given_set, seed=0)
+        assert result.status.name in ("BUDGET", "CONVERGED"), result.message
+
+
 BAD = [
+    (lambda: zt.minimize(loss, D, K, budget=99, constraint=zt.Budget(total=0)), "Budget leaves only one point"),
+    (
+        lambda: zt.minimize(loss, D, K, budget=99, constraint=zt.Budget(total=0, low=None, high=0)),
+        "at their upper limits the sum is already the total of 0; take a smaller total",
+    ),
+    (
+        lambda: zt.minimize(loss, D, K, budget=99, constraint=zt.Budget(total=0.5, low=0.5), include=[1]),
+        "at their lower limits the sum is already the total of 0.5; take a larger total",
+    ),
     (lambda: zt.Simplex(-1.0), "total must be a finite number above 0"),
     (lambda: zt.Simplex("1"), "total must be a number above 0"),
     (lambda: zt.Budget(low=2, high=1), "low = 2 is above high = 1"),

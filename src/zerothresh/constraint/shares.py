@@ -166,6 +166,25 @@ class ShareSet:
         slack = TOLERANCE * max(float(np.abs(x).sum()), abs(total))
         return least - slack <= total <= most + slack
 
+    def why_single(self) -> str:
+        """Return a sentence if limits and total leave one point although the limits alone leave more; else ""."""
+        if not (self.high > self.low).any():
+            return ""
+        forced = np.zeros(self.places.d, bool)
+        forced[self.places.members(self.places.forced)] = True
+        least, most = self.totals
+        for limits, total, side, other in (
+            (self.chosen_low, most, "lower", "larger"),
+            (-self.chosen_high, -least, "upper", "smaller"),
+        ):
+            if bool((limits[~forced] >= 0).all()) and float(limits[forced].sum()) == total:
+                return (
+                    f"{type(self.given).__name__} leaves only one point: with all coordinates at their {side} limits "
+                    f"the sum is already the total of {most if side == 'lower' else least:g}; take a {other} total or "
+                    "other limits"
+                )
+        return ""
+
     def identity(self) -> Any:
         """Return what tells it from another constraint."""
         totals = [str(total) for total in self.totals]
