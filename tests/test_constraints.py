@@ -284,6 +284,22 @@ class Halfspace:
         return v
 
 
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_no_point_that_is_asked_for_is_outside_of_a_ball_as_computed(norm):
+    sizes = []
+
+    def f(x):
+        sizes.append(np.linalg.norm(x, 2 if norm == "l2" else 1))
+        return loss(x)
+
+    zt.minimize(f, D, K, budget=400, constraint=zt.Ball(0.3, norm), strict=True, seed=0)
+    assert max(sizes) <= 0.3
+    rng = np.random.default_rng(0)
+    for radius in rng.uniform(0.1, 10.0, 300):
+        x = zt.Ball(radius, norm).project(rng.standard_normal(20) * 100)
+        assert radius * (1 - 1e-10) <= np.linalg.norm(x, 2 if norm == "l2" else 1) <= radius
+
+
 def test_a_convex_set_is_given_by_a_projection_on_the_support():
     goal = np.array([2.0, 0, 0, 1.5, 0, 0.1])
 
@@ -354,6 +370,14 @@ BAD = [
     ),
     (lambda: zt.Simplex(-1.0), "total must be a finite number above 0"),
     (lambda: zt.Simplex("1"), "total must be a number above 0"),
+    (lambda: zt.Simplex(1e-300), "total must be 0 or of a size from 1e-150 to 1e+150, not 1e-300"),
+    (lambda: zt.Simplex(1e300), "total must be 0 or of a size"),
+    (lambda: zt.Budget(total=-1e200), "total must be 0 or of a size"),
+    (lambda: zt.Budget(total=(None, 1e200)), "total must be 0 or of a size"),
+    (lambda: zt.Budget(total=(np.inf, None)), "the least total must be below infinity"),
+    (lambda: zt.Budget(low=[0, 1e-200]), "low must be 0 or of a size"),
+    (lambda: zt.Budget(high=1e300), "high must be 0 or of a size"),
+    (lambda: zt.Ball(1e-300, "l1"), "radius must be 0 or of a size"),
     (lambda: zt.Budget(low=2, high=1), "low = 2 is above high = 1"),
     (lambda: zt.Budget(total=(2, 1)), "least total is above the largest"),
     (lambda: zt.Budget(total="x"), "total must be a number, a pair"),
