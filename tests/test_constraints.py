@@ -284,6 +284,22 @@ class Halfspace:
         return v
 
 
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_no_point_that_is_asked_for_is_outside_of_a_ball_as_computed(norm):
+    sizes = []
+
+    def f(x):
+        sizes.append(np.linalg.norm(x, 2 if norm == "l2" else 1))
+        return loss(x)
+
+    zt.minimize(f, D, K, budget=400, constraint=zt.Ball(0.3, norm), strict=True, seed=0)
+    assert max(sizes) <= 0.3
+    rng = np.random.default_rng(0)
+    for radius in rng.uniform(0.1, 10.0, 300):
+        x = zt.Ball(radius, norm).project(rng.standard_normal(20) * 100)
+        assert radius * (1 - 1e-10) <= np.linalg.norm(x, 2 if norm == "l2" else 1) <= radius
+
+
 def test_a_convex_set_is_given_by_a_projection_on_the_support():
     goal = np.array([2.0, 0, 0, 1.5, 0, 0.1])
 
@@ -314,9 +330,54 @@ def test_a_budget_without_a_sum_and_without_lower_limits_is_bounds():
     assert not constraint.holds(np.array([-1.0, 0, 0, 0, 0]))
 
 
+@pytest.mark.parametrize(
+    "given_set",
+    [
+        zt.Budget(total=0, low=-1, high=1),
+        zt.Budget(total=0, low=None),
+        zt.Budget(total=0, low=np.where(np.arange(D) == 3, -1.0, 0.0)),
+        zt.Budget(total=(0, 1), low=-1),
+        zt.Budget(low=0.5, high=0.5),
+    ],
+    ids=["box", "free", "one", "pair", "switches"],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_auto_leaves_zero_although_it_keeps_the_constraint(given_set, strict):
+    goal = np.where(np.arange(D) == 3, -0.8, np.where(np.arange(D) == 5, 0.8, 0.0))
+    result = zt.minimize(
+        lambda x: float(((x - goal) ** 2).sum()), D, 3, budget=1500, constraint=given_set, strict=strict, seed=0
+    )
+    assert result.status.name not in ("METHOD_FAILED", "FAILED"), result.message
+    assert result.fun < 1.0
+    assert Constraint(D, 3, constraint=given_set, strict=strict).holds(result.x)
+
+
+def test_auto_has_nothing_to_complain_of_where_zero_is_best():
+    for given_set in (zt.Budget(total=0, low=-1, high=1), zt.Budget(low=0.5, high=0.5)):
+        result = zt.minimize(lambda x: float((x**2).sum()), D, 3, budget=300, constraint=given_set, seed=0)
+        assert result.status.name in ("BUDGET", "CONVERGED"), result.message
+
+
 BAD = [
+    (lambda: zt.minimize(loss, D, K, budget=99, constraint=zt.Budget(total=0)), "Budget leaves only one point"),
+    (
+        lambda: zt.minimize(loss, D, K, budget=99, constraint=zt.Budget(total=0, low=None, high=0)),
+        "at their upper limits the sum is already the total of 0; take a smaller total",
+    ),
+    (
+        lambda: zt.minimize(loss, D, K, budget=99, constraint=zt.Budget(total=0.5, low=0.5), include=[1]),
+        "at their lower limits the sum is already the total of 0.5; take a larger total",
+    ),
     (lambda: zt.Simplex(-1.0), "total must be a finite number above 0"),
     (lambda: zt.Simplex("1"), "total must be a number above 0"),
+    (lambda: zt.Simplex(1e-300), "total must be 0 or of a size from 1e-70 to 1e+70, not 1e-300"),
+    (lambda: zt.Simplex(1e300), "total must be 0 or of a size"),
+    (lambda: zt.Budget(total=-1e200), "total must be 0 or of a size"),
+    (lambda: zt.Budget(total=(None, 1e200)), "total must be 0 or of a size"),
+    (lambda: zt.Budget(total=(np.inf, None)), "the least total must be below infinity"),
+    (lambda: zt.Budget(low=[0, 1e-200]), "low must be 0 or of a size"),
+    (lambda: zt.Budget(high=1e300), "high must be 0 or of a size"),
+    (lambda: zt.Ball(1e-300, "l1"), "radius must be 0 or of a size"),
     (lambda: zt.Budget(low=2, high=1), "low = 2 is above high = 1"),
     (lambda: zt.Budget(total=(2, 1)), "least total is above the largest"),
     (lambda: zt.Budget(total="x"), "total must be a number, a pair"),

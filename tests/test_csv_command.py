@@ -91,3 +91,54 @@ def test_more_columns_than_there_are_are_refused(call):
     done = call("solve", "--csv", "data.csv", "--target", "y", "-k", 6, "--budget", 100)
     assert done.exit_code == 2
     assert "5 columns" in done.output
+
+
+def test_bounds_hold_for_the_coefficients_in_the_units_of_the_table_alone(call, tmp_path):
+    def model(*arguments):
+        done = call("solve", "--csv", "data.csv", "--target", "y", "-k", 2, "--budget", 20_000, "--seed", 0, "--out",
+                    "m.json", "--force", *arguments)  # fmt: skip
+        assert done.exit_code == 0, done.output
+        return json.loads((tmp_path / "m.json").read_text())["model"]
+
+    free = model()
+    found = model("--bounds", 0, "inf")
+    assert "c" not in found
+    assert found["a"] == pytest.approx(2, abs=1)
+    assert found["intercept"] != 0
+    assert free["c"] < -25
+    assert model("--bounds", -20, 20)["c"] == pytest.approx(-20, rel=1e-9)
+    (tmp_path / "limits.txt").write_text("0 1.5\n0 0\n-12 0\n0 0\n0 0\n")
+    found = model("--bounds-file", "limits.txt")
+    assert [found["a"], found["c"]] == pytest.approx([1.5, -12], rel=1e-9)
+
+
+@pytest.mark.parametrize(("command", "sizes"), [("solve", ("-k", 1)), ("path", ("--ks", "1,2"))])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--simplex", 1), "--simplex does not go with --csv"),
+        (("--values", "0,1"), "--values does not go with --csv"),
+        (("--groups", "g.txt"), "--groups does not go with --csv"),
+        (("--bounds-file", "two.txt"), "--bounds-file has 2 lines, but the table has 5 columns"),
+        (("--bounds", 1, 2), "the lower bound of column 'a' is 1: bounds must contain 0"),
+        (("--include", "a,b"), "--include names 2 columns, but k = 1"),
+        (("--include", "nope"), "--include names 'nope', but the columns are a, b, c, d, e"),
+        (("--exclude", "nope"), "--exclude names 'nope', but the columns are a, b, c, d, e"),
+        (("--exclude", "5"), "--exclude names column 5, but columns go from 0 to 4"),
+        (("--exclude", "intercept"), "always in the model"),
+        (("--include", "b", "--exclude", "b"), "column 'b' is in both --include and --exclude"),
+    ],
+)
+def test_messages_about_a_table_speak_of_its_columns(call, tmp_path, command, sizes, arguments, message):
+    (tmp_path / "g.txt").write_text("1\n" * 5)
+    (tmp_path / "two.txt").write_text("0 1\n0 1\n")
+    done = call(command, "--csv", "data.csv", "--target", "y", *sizes, "--budget", 1000, *arguments)
+    assert done.exit_code == 2, done.output
+    assert message in " ".join(done.output.split())
+
+
+def test_a_constant_column_is_named(call, tmp_path):
+    (tmp_path / "flat.csv").write_text("a,flat,y\n1,0.1,1\n2,0.1,3\n4,0.1,2\n")
+    done = call("solve", "--csv", "flat.csv", "--target", "y", "-k", 1, "--budget", 100)
+    assert done.exit_code == 2
+    assert "column 'flat' has the same value in all rows" in " ".join(done.output.split())

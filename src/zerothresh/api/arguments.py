@@ -12,6 +12,7 @@ import numpy as np
 
 from zerothresh.basics import capacity, check
 from zerothresh.basics.arrays import Array
+from zerothresh.constraint.shares import ShareSet
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.losses import Itself
 from zerothresh.methods.registry import YOUR_OWN, family_of, make, name_of
@@ -311,8 +312,10 @@ def costs_of(n: int, cost: Callable[[int], float] | None, max_cost: float | None
 
 
 def _check_constraint(method: Any, constraint: Constraint) -> None:
-    """Refuse a method that does not keep the user's constraint."""
+    """Refuse a constraint that leaves nothing to choose, and a method that does not keep the user's constraint."""
     name, further = name_of(method), constraint.further
+    if isinstance(further, ShareSet) and (sentence := further.why_single()):
+        raise ValueError(sentence)
     what = "values" if further is not None and further.discrete else "constraint"
     if further is not None and not keeps_constraints(method):
         raise ValueError(f"{name} does not support {what}=: take method='auto'")

@@ -22,6 +22,8 @@ from zerothresh.basics.text import shorten
 
 LONGEST_SHOWN = 300  # characters of a value that a message shows: enough to know it again
 LARGEST_COUNT = 10**4000  # far beyond anything that can be counted; Python prints no number of more than 4300 digits
+SMALLEST_SQUARED, LARGEST_SQUARED = 1e-150, 1e150  # of a size whose square must be a floating-point number
+SMALLEST_ORDINARY, LARGEST_ORDINARY = 1e-70, 1e70  # of a size whose fourth power must be one
 LARGEST_SIZE = 1e300  # of a coordinate: many times as much, as in a step beyond it, is still a floating-point number
 
 
@@ -120,6 +122,23 @@ def positive(name: str, value: object, *, what: str = "") -> float:
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0{what}, not {number!r}")
     return number
+
+
+def ordinary(name: str, value: Any, *, what: str = "") -> None:
+    """Check that finite numbers are 0, or of a size whose fourth power is a floating-point number.
+
+    >>> ordinary("total", 1e300)
+    Traceback (most recent call last):
+    ValueError: total must be 0 or of a size from 1e-70 to 1e+70, not 1e+300: measure it in another unit
+    """
+    numbers = np.atleast_1d(np.asarray(value, np.float64)).ravel()
+    size = np.abs(numbers)
+    wrong = np.isfinite(size) & (size > 0) & ~((size >= SMALLEST_ORDINARY) & (size <= LARGEST_ORDINARY))
+    if wrong.any():
+        raise ValueError(
+            f"{name} must be 0 or of a size from {SMALLEST_ORDINARY:g} to {LARGEST_ORDINARY:g}{what}, not "
+            f"{numbers[wrong][0]:g}: measure it in another unit"
+        )
 
 
 def not_negative(name: str, value: object, *, what: str = "") -> float:

@@ -251,8 +251,10 @@ def coordinates(option: str, text: str | None) -> list[int] | None:
     return None if text is None else whole_numbers(option, text)
 
 
-def bounds(pair: tuple[float, float] | None, file: Path | None) -> Any:
-    """Return the bounds as `zt.minimize` takes them."""
+def bounds(pair: tuple[float, float] | None, file: Path | None, found: TableProblem | None = None) -> Any:
+    """Return the bounds as `zt.minimize` takes them; those of a table's coefficients are in its units."""
+    if found is not None:
+        return found.bounds(bounds(pair, file))
     if file is None:
         return pair
     if pair is not None:
@@ -311,9 +313,54 @@ class TableProblem(NamedTuple):
             raise BadInput(f"k = {k} is not possible: the table has {self.problem.d - 1} columns beside the target")
         return k + 1
 
-    def include(self, chosen: list[int] | None) -> list[int]:
+    def include(self, chosen: list[int] | None, excluded: list[int] | None, ks: list[int]) -> list[int]:
         """Return what is always in the model: what the user wants, and the intercept."""
-        return [*(chosen or []), self.problem.d - 1]
+        wanted = set(chosen or [])
+        for j in sorted(wanted & set(excluded or [])):
+            raise BadInput(
+                f"column {self.names[j]!r} is in both --include and --exclude: remove it from one of the two"
+            )
+        if len(wanted) > min(ks):
+            raise BadInput(
+                f"--include names {len(wanted)} columns, but k = {min(ks)}: take a larger k or a shorter list"
+            )
+        return [*wanted, self.problem.d - 1]
+
+    def bounds(self, given: Any) -> Any:
+        """Return bounds of the coefficients, in the units of the table, as bounds of the coordinates.
+
+        Arguments
+        ---------
+        given: None, or the lower and the upper bounds, each a number or an array with an entry for each column.
+        """
+        import numpy as np
+
+        if given is None:
+            return None
+        columns = self.problem.d - 1
+        sides = []
+        for side, none in zip(given, (-np.inf, np.inf), strict=True):
+            array = np.asarray(side, float)
+            if array.shape not in ((), (columns,)):
+                raise BadInput(f"--bounds-file has {array.size} lines, but the table has {columns} columns")
+            bad = np.flatnonzero(~np.broadcast_to(array <= 0 if none < 0 else array >= 0, columns))
+            if bad.size:
+                name, number = self.names[bad[0]], np.broadcast_to(array, columns)[bad[0]]
+                raise BadInput(
+                    f"the {'lower' if none < 0 else 'upper'} bound of column {name!r} is {number:g}: bounds must "
+                    "contain 0, because most coefficients of a sparse model are 0"
+                )
+            sides.append(np.append(self.problem.spread * array, none))  # the intercept is free
+        return sides[0], sides[1]
+
+    def refuse(self, options: dict[str, Any]) -> None:
+        """Refuse options that would hold for coordinates the user does not see: standardised ones."""
+        for option, value in options.items():
+            if value is not None:
+                raise BadInput(
+                    f"{option} does not go with --csv, whose columns are standardised inside; --bounds and "
+                    "--bounds-file hold for the coefficients in the units of the table"
+                )
 
     def model(self, x: Any) -> dict[str, float]:
         """Return the coefficients that are not 0 by name, in the units of the table, the intercept first."""
@@ -335,6 +382,8 @@ def table(file: Path, target: str | None, loss_text: str | None) -> TableProblem
     text = _content(file, f"--csv {file}", "name a CSV file").decode("utf-8-sig", errors="replace")
     try:
         columns = parse(text, target)
+        for j in np.flatnonzero((columns.X[0] == columns.X).all(axis=0)).tolist():
+            raise ValueError(f"column {columns.names[j]!r} has the same value in all rows: leave it out")
         name = "mse" if loss_text is None else loss_text
         own = {"mae": linear_table.absolute, "mape": linear_table.relative, "logistic": linear_table.log_loss}
         if name == "logistic" and not np.isin(columns.y, (0.0, 1.0)).all():
@@ -360,10 +409,24 @@ def model_lines(found: TableProblem, target: str | None, x: Any) -> list[str]:
 
 def names_in(option: str, text: str | None, found: TableProblem | None) -> list[int] | None:
     """Return coordinates that are given by number, or by the name of a column."""
+    from zerothresh.datasets.csv_file import MOST_SHOWN
+
     if text is None or found is None:
         return coordinates(option, text)
     out = list[int]()
+    columns = found.names[:-1]
     for part in text.split(","):
         name = part.strip()
-        out += [found.names.index(name)] if name in found.names else whole_numbers(option, name)
+        if name in columns:
+            out.append(columns.index(name))
+        elif name == INTERCEPT:
+            raise BadInput(f"{option} names the intercept, which is always in the model: name columns only")
+        elif not name.replace(":", "").isdigit():
+            some = ", ".join(columns[:MOST_SHOWN]) + (", ..." if len(columns) > MOST_SHOWN else "")
+            raise BadInput(f"{option} names {name!r}, but the columns are {some}")
+        else:
+            numbers = whole_numbers(option, name)
+            if max(numbers) >= len(columns):
+                raise BadInput(f"{option} names column {max(numbers)}, but columns go from 0 to {len(columns) - 1}")
+            out += numbers
     return out

@@ -136,10 +136,10 @@ def path(
             fun: Any = load.objective(objective) if objective is not None else None
             chosen_loss = load.loss(loss) if model is None else None
             chosen_include = load.names_in("--include", include, model)
+            chosen_exclude = load.names_in("--exclude", exclude, model)
             if model is not None:
-                if groups is not None:
-                    raise BadInput("--groups does not go with --csv")
-                fun, chosen_include = model.problem, model.include(chosen_include)
+                model.refuse({"--groups": groups, "--simplex": simplex, "--values": values})
+                fun, chosen_include = model.problem, model.include(chosen_include, chosen_exclude, wanted)
             start = load.start(x0, dim, fun)
             home = Path.cwd()
             begun = time.perf_counter()
@@ -157,9 +157,9 @@ def path(
                 vectorized=vectorized,
                 outputs=outputs,
                 loss=chosen_loss,
-                bounds=load.bounds(bounds, bounds_file),
+                bounds=load.bounds(bounds, bounds_file, model),
                 include=chosen_include,
-                exclude=load.names_in("--exclude", exclude, model),
+                exclude=chosen_exclude,
                 names=None if model is None else model.names,
                 groups=load.groups(groups),
                 constraint=None if simplex is None else Simplex(simplex),

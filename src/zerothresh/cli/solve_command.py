@@ -109,10 +109,10 @@ def solve(
             fun: Any = load.objective(objective) if objective is not None else None
             chosen_loss = load.loss(loss) if model is None else None
             chosen_include = load.names_in("--include", include, model)
+            chosen_exclude = load.names_in("--exclude", exclude, model)
             if model is not None:
-                if groups is not None:
-                    raise BadInput("--groups does not go with --csv")
-                fun, chosen_include = model.problem, model.include(chosen_include)
+                model.refuse({"--groups": groups, "--simplex": simplex, "--values": values})
+                fun, chosen_include = model.problem, model.include(chosen_include, chosen_exclude, [k])
             start = load.start(x0, dim, fun)
             if run is not None and not quiet:
                 _announce(run, budget)
@@ -132,9 +132,9 @@ def solve(
                 vectorized=vectorized,
                 outputs=outputs,
                 loss=chosen_loss,
-                bounds=load.bounds(bounds, bounds_file),
+                bounds=load.bounds(bounds, bounds_file, model),
                 include=chosen_include,
-                exclude=load.names_in("--exclude", exclude, model),
+                exclude=chosen_exclude,
                 names=None if model is None else model.names,
                 groups=load.groups(groups),
                 constraint=None if simplex is None else Simplex(simplex),

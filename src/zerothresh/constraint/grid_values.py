@@ -18,7 +18,6 @@ from zerothresh.constraint.feasible_set import Places
 
 NAMED = {"bytes": (0, 255), "on/off": (0, 1)}  # whole numbers in between
 MOST_VALUES = 10**6  # of one coordinate
-_SMALLEST_SIZE, _LARGEST_SIZE = 1e-150, 1e150  # of a value, whose square must be a floating-point number
 
 
 class GridSet:
@@ -106,7 +105,7 @@ class GridSet:
     def project(self, v: Array) -> Array:
         """Return the nearest point of the set."""
         near = self._nearest(v)
-        scale = max(float(np.abs(v).max(initial=0.0)), float(np.abs(near).max(initial=0.0)), _SMALLEST_SIZE)
+        scale = max(float(np.abs(v).max(initial=0.0)), float(np.abs(near).max(initial=0.0)), check.SMALLEST_SQUARED)
         a, b = near / scale, v / scale
         units = self.places.largest(a * (2.0 * b - a))
         return self._on(near, self.places.members(units))
@@ -198,7 +197,8 @@ def _grid(array: Any, name: str) -> Array:
     """Return values in order, each once."""
     grid = np.unique(array.astype(np.float64)) + 0.0
     size = np.abs(grid[grid != 0])
-    if not np.isfinite(grid).all() or (size.size and not (size.min() > _SMALLEST_SIZE and size.max() < _LARGEST_SIZE)):
+    ordinary = bool(((size > check.SMALLEST_SQUARED) & (size < check.LARGEST_SQUARED)).all())
+    if not np.isfinite(grid).all() or not ordinary:
         raise ValueError(f"{name} must be finite numbers of an ordinary size, not {check.shown(array)}")
     if grid.size > MOST_VALUES:
         raise ValueError(f"{name} may be at most {MOST_VALUES:,} numbers, not {grid.size:,}")

@@ -41,7 +41,7 @@ class Simplex:
     total: float = 1.0
 
     def __post_init__(self) -> None:
-        check.positive("total", self.total, what=" (the sum of all coordinates)")
+        check.ordinary("total", check.positive("total", self.total, what=" (the sum of all coordinates)"))
 
     def bind(self, places: Places) -> ShareSet:
         """Return the set for these coordinates."""
@@ -166,6 +166,25 @@ class ShareSet:
         slack = TOLERANCE * max(float(np.abs(x).sum()), abs(total))
         return least - slack <= total <= most + slack
 
+    def why_single(self) -> str:
+        """Return a sentence if limits and total leave one point although the limits alone leave more; else ""."""
+        if not (self.high > self.low).any():
+            return ""
+        forced = np.zeros(self.places.d, bool)
+        forced[self.places.members(self.places.forced)] = True
+        least, most = self.totals
+        for limits, total, side, other in (
+            (self.chosen_low, most, "lower", "larger"),
+            (-self.chosen_high, -least, "upper", "smaller"),
+        ):
+            if bool((limits[~forced] >= 0).all()) and float(limits[forced].sum()) == total:
+                return (
+                    f"{type(self.given).__name__} leaves only one point: with all coordinates at their {side} limits "
+                    f"the sum is already the total of {most if side == 'lower' else least:g}; take a {other} total or "
+                    "other limits"
+                )
+        return ""
+
     def identity(self) -> Any:
         """Return what tells it from another constraint."""
         totals = [str(total) for total in self.totals]
@@ -210,6 +229,7 @@ def _totals(given: Any) -> tuple[float, float]:
     if number is not None:
         if not np.isfinite(number):
             raise ValueError(f"total must be a finite number, a pair (least, most) or None, not {number}")
+        check.ordinary("total", number)
         return number, number
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         raise ValueError(f"total must be a number, a pair (least, most) or None, not {check.shown(given)}")
@@ -220,6 +240,9 @@ def _totals(given: Any) -> tuple[float, float]:
         raise ValueError(f"total must be a pair of numbers (least, most), or None for no limit, not {given!r}")
     if least > most:
         raise ValueError(f"total = {given!r}: the least total is above the largest one")
+    if least == np.inf or most == -np.inf:
+        raise ValueError(f"total = {given!r}: the least total must be below infinity, the largest above minus infinity")
+    check.ordinary("total", (least, most))
     return least, most
 
 
@@ -234,6 +257,7 @@ def _limits(low: Any, high: Any, d: int | None) -> tuple[Array, Array]:
             raise ValueError(f"{name} must be a number or an array of length {size}, not {check.shown(given)}")
         if np.isnan(array.astype(np.float64)).any():
             raise ValueError(f"{name} must not be NaN: write None or an infinity where there is no limit")
+        check.ordinary(name, array, what=" (None where there is no limit)")
         sides.append(array.astype(np.float64))
     try:
         lows, highs = np.broadcast_arrays(*sides)

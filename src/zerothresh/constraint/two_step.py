@@ -37,20 +37,29 @@ class Ball:
     norm: str = "l2"
 
     def __post_init__(self) -> None:
-        check.positive("radius", self.radius, what=" (of the ball)")
+        check.ordinary("radius", check.positive("radius", self.radius, what=" (of the ball)"))
         check.one_of("norm", self.norm, ("l1", "l2"))
 
     def project(self, v: Array) -> Array:
-        """The nearest point of the ball; zeros stay zeros."""
+        """The nearest point of the ball, whose norm as computed is at most the radius; zeros stay zeros."""
         if self.norm == "l2":
             size = float(np.linalg.norm(v))
-            return v if size <= self.radius else v * (self.radius / size)
+            return v if size <= self.radius else _inside_as_computed(v * (self.radius / size), self.radius, 2)
         sizes = np.sort(np.abs(v))[::-1]
-        if sizes.sum() <= self.radius:
+        if np.abs(v).sum() <= self.radius:
             return v
         levels = (np.cumsum(sizes) - self.radius) / np.arange(1, v.size + 1)
         level = float(levels[np.flatnonzero(sizes > levels)[-1]])
-        return np.asarray(np.sign(v) * np.maximum(np.abs(v) - level, 0.0) + 0.0)
+        return _inside_as_computed(np.sign(v) * np.maximum(np.abs(v) - level, 0.0) + 0.0, self.radius, 1)
+
+
+def _inside_as_computed(x: Array, radius: float, order: int) -> Array:
+    """Shrink a point whose norm should be the radius by units in the last place, until rounding leaves it inside."""
+    spacing = float(np.finfo(np.float64).eps)
+    while (size := float(np.linalg.norm(x, order))) > radius:
+        x = x * (min(radius / size, 1.0) - spacing)
+        spacing *= 2.0
+    return x
 
 
 class TwoStepSet:

@@ -57,8 +57,9 @@ class LinearTable:
 
     def __init__(self, X: Array, y: Array, loss: Loss) -> None:
         spread = X.std(axis=0)
-        if (spread == 0).any():
-            raise ValueError(f"column {int(np.argmin(spread))} has the same value in all rows: leave it out")
+        same = (X[0] == X).all(axis=0) | (spread == 0)  # rounding may leave a spread to equal values
+        if same.any():
+            raise ValueError(f"column {int(np.argmax(same))} has the same value in all rows: leave it out")
         self.mean, self.spread, self.y, self.loss = X.mean(axis=0), spread, y, loss
         self.Z = np.column_stack([(X - self.mean) / spread, np.ones(len(X))])
         self.n, self.d = self.Z.shape

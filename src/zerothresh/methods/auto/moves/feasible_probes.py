@@ -60,7 +60,12 @@ def _independent(rows: Array, h: float) -> Array:
 
 
 def pivot_of(feasible: ShareSet, theta: Array, support: Indices) -> int:
-    """Return the coordinate with the most room to both of its limits: it balances the sum."""
+    """Return the coordinate with the most room to both of its limits: it balances the sum.
+
+    It is one of the support; if that is empty, as at 0 with a total of 0, it is one of all coordinates.
+    """
+    if not support.size:
+        return int(np.argmax(np.minimum(feasible.high, -feasible.low)))
     up, down = feasible.chosen_high[support] - theta[support], theta[support] - feasible.chosen_low[support]
     room = np.minimum(up, down)
     best = room if float(room.max()) > 0 else np.maximum(up, down)

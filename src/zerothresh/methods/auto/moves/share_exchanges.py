@@ -26,6 +26,8 @@ def best_on(model: AnchoredModel, feasible: ShareSet, x: Array, support: Indices
     start = feasible.project_on(x, support)
     if start is None or not model.knows(support, support):
         return None
+    if not support.size:
+        return Exchange(model.value(start), start)
     g = model.slopes(start, support)
     if np.isnan(g).any():
         return None
