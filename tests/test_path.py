@@ -15,6 +15,7 @@ import pytest
 import zerothresh as zt
 from zerothresh.k_path.criteria import information, one_standard_error
 from zerothresh.k_path.path_program import folds
+from zerothresh.k_path.shared_values import SharedValues
 from zerothresh.sampling.philox import key_of
 
 
@@ -127,6 +128,31 @@ def test_repeated_values_of_a_noisy_function_are_independent():
     assert len(draws) == found.nfev <= 600
     points = [point for point, _ in draws]
     assert len(points) > len(set(points))  # repeated values were asked for, rather than taken from memory
+
+
+class AtZero:
+    """A plan of calls of component 0 at the point 0."""
+
+    d = 2
+
+    def __init__(self, calls):
+        self.calls, self.components = calls, np.zeros(calls, np.int64)
+
+    def points(self, first, last):
+        return np.zeros((last - first, self.d))
+
+
+def test_a_run_that_asks_again_gets_a_new_value_and_another_run_gets_the_same_ones():
+    values, first, second = SharedValues(), {}, {}
+    for value in (1.0, 2.0):
+        looked = values.look(AtZero(1), first, None)
+        assert looked.price == 1
+        values.enter(looked, np.array([value]))
+        assert values.answers(looked, first).tolist() == [value]
+    looked = values.look(AtZero(3), second, None)
+    assert looked.missing.tolist() == [2]
+    values.enter(looked, np.array([3.0]))
+    assert values.answers(looked, second).tolist() == [1.0, 2.0, 3.0]
 
 
 def test_the_same_seed_gives_the_same_bits_also_with_workers_and_vectorised():
