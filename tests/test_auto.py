@@ -12,7 +12,7 @@ from zoo import Absolute, zoo
 
 import zerothresh as zt
 from zerothresh.constraint.threshold import Constraint
-from zerothresh.methods.auto.settings import RACE
+from zerothresh.methods.auto.settings.race_settings import RACE
 
 PROGRAMS = [
     zt.methods.Auto(),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zerothresh.methods.auto.models.curves import Curves, Splines
-from zerothresh.methods.auto.settings import CURVES
+from zerothresh.methods.auto.settings.single_index_settings import CURVES
 
 
 def parabolas(z):

@@ -11,7 +11,7 @@ import zerothresh as zt
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import diagnose
 from zerothresh.methods.auto.race import race
-from zerothresh.methods.auto.settings import RACE
+from zerothresh.methods.auto.settings.race_settings import RACE
 
 D = 8
 CENTRE = np.array([1.0, -2, 0, 0, 0, 0, 0, 0])

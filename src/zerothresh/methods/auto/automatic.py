@@ -26,7 +26,7 @@ from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
 from zerothresh.methods.auto.diagnosis import NOTHING_KNOWN, Diagnosis, diagnose
 from zerothresh.methods.auto.moves.feasible_look import feasible_look
 from zerothresh.methods.auto.race import race
-from zerothresh.methods.auto.settings import RACE
+from zerothresh.methods.auto.settings.race_settings import RACE
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register

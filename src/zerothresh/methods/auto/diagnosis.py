@@ -16,7 +16,8 @@ from zerothresh.methods.auto.findings import NOTHING_KNOWN, Diagnosis
 from zerothresh.methods.auto.line_probe import Differences, LineProbe
 from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
 from zerothresh.methods.auto.models.squares import square
-from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, TINY
+from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from zerothresh.methods.auto.models.squares import square
-from zerothresh.methods.auto.settings import DIAGNOSIS, TINY
+from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.rounds.estimator import Estimator
 
 

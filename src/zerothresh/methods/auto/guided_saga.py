@@ -10,7 +10,8 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
-from zerothresh.methods.auto.settings import DESCENT, GUIDED, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT, GUIDED
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register

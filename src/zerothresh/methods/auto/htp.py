@@ -8,7 +8,7 @@ from typing import ClassVar
 from zerothresh.basics import check
 from zerothresh.methods.auto.arms.descent import Descent
 from zerothresh.methods.auto.diagnosis import diagnose
-from zerothresh.methods.auto.settings import DESCENT
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register

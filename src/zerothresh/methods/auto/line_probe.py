@@ -15,7 +15,8 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
 from zerothresh.methods.auto.models.squares import square
-from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, TINY
+from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
 from zerothresh.methods.program.context import NARROWEST, Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

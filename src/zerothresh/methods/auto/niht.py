@@ -20,7 +20,9 @@ from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis, diagnose
 from zerothresh.methods.auto.models.significance import significantly_lower
-from zerothresh.methods.auto.settings import DESCENT, DIAGNOSIS, NIHT_STEPS, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT, NIHT_STEPS
+from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.methods.registry import register

@@ -11,7 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.oracle import ExactOracle, Oracle
-from zerothresh.methods.auto.settings import DESCENT
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

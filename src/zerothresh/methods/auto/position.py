@@ -14,7 +14,8 @@ from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.models.significance import significantly_lower
 from zerothresh.methods.auto.oracle import ExactOracle, Oracle
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle
-from zerothresh.methods.auto.settings import DESCENT, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -234,9 +235,8 @@ class Position:
     def reopen(self) -> Asks:
         """Measure the slopes of all free coordinates here, and search the steepest ones from now on."""
         self.C = self.context.free()
-        rows = yield from self._rows(self.C)
-        self.component_gradients = rows
-        self.g, self.g_theta = self._start_model(np.asarray(rows.mean(axis=0))), self.theta
+        self.component_gradients = yield from self._rows(self.C)
+        self.g, self.g_theta = self._start_model(np.asarray(self.component_gradients.mean(axis=0))), self.theta
 
     def _update_noise(self) -> Asks:
         """Measure the noise at theta, which may differ from the noise at the start."""

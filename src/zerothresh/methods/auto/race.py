@@ -22,7 +22,7 @@ from collections.abc import Generator, Sequence
 
 from zerothresh.methods.auto.arm import Arm, Ended
 from zerothresh.methods.auto.diagnosis import NOTHING_KNOWN, Diagnosis
-from zerothresh.methods.auto.settings import RACE
+from zerothresh.methods.auto.settings.race_settings import RACE
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.estimator import Estimator

@@ -18,8 +18,8 @@ from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.bisection import TooManyActive
 from zerothresh.methods.auto.moves.cube_search import CubeSearch, merged
 from zerothresh.methods.auto.moves.descents import Descents
-from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.active_subset_settings import ACTIVE_SUBSET as SET
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

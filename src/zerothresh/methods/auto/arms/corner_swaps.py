@@ -16,7 +16,7 @@ from zerothresh.methods.auto.moves.best_iterate import BestIterate, Stall
 from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.corner_proposals import CornerProposals
 from zerothresh.methods.auto.moves.step_worths import table_pays
-from zerothresh.methods.auto.settings import CORNER_SWAPS
+from zerothresh.methods.auto.settings.box_settings import CORNER_SWAPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -26,7 +26,7 @@ from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.auto.moves.support_step import SupportStep
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle, component_order, for_kinks, oracle_for
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import DESCENT
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

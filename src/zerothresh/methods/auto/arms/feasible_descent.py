@@ -18,7 +18,7 @@ from zerothresh.methods.auto.moves.feasible_probes import support_of
 from zerothresh.methods.auto.moves.share_exchanges import best_on, ranked
 from zerothresh.methods.auto.moves.tangent_descent import TangentDescent
 from zerothresh.methods.auto.moves.value_swaps import swap_by_value
-from zerothresh.methods.auto.settings import FEASIBLE_DESCENT
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_DESCENT
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -13,7 +13,8 @@ from zerothresh.constraint.feasible_set import FeasibleSet
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.moves.feasible_probes import typical_size
-from zerothresh.methods.auto.settings import FEASIBLE_STEPS, RANDOM_STEPS
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_STEPS
+from zerothresh.methods.auto.settings.support_search_settings import RANDOM_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -13,7 +13,8 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.grid_values import GridSet
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.findings import Diagnosis
-from zerothresh.methods.auto.settings import FEASIBLE_STEPS, GRID_SEARCH, RANDOM_STEPS
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_STEPS, GRID_SEARCH
+from zerothresh.methods.auto.settings.support_search_settings import RANDOM_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

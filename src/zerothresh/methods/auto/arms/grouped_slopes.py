@@ -26,10 +26,10 @@ from zerothresh.methods.auto.moves.judgement import judge
 from zerothresh.methods.auto.moves.sign_row_descent import SignRowDescent
 from zerothresh.methods.auto.moves.support_extension import SupportExtension, support_of
 from zerothresh.methods.auto.moves.support_polish import SampledPoint
-from zerothresh.methods.auto.settings import COORDINATE_RACE as RACE
-from zerothresh.methods.auto.settings import DESCENT
-from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
-from zerothresh.methods.auto.settings import SIGN_ROWS as ROWS
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.grouped_slopes_settings import COORDINATE_RACE as RACE
+from zerothresh.methods.auto.settings.grouped_slopes_settings import GROUPED_SLOPES as SETTINGS
+from zerothresh.methods.auto.settings.grouped_slopes_settings import SIGN_ROWS as ROWS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

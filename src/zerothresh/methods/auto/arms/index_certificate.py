@@ -8,7 +8,8 @@ import numpy as np
 
 from zerothresh.methods.auto.arms.score_fit import ScoreFit
 from zerothresh.methods.auto.models.branch_and_bound import is_best_subset
-from zerothresh.methods.auto.settings import INDEX, TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.single_index_settings import INDEX
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

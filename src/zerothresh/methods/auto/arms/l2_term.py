@@ -11,7 +11,8 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.models.index_rows import IndexRows, balanced_move, norms, strong_rows
 from zerothresh.methods.auto.models.squares import square
-from zerothresh.methods.auto.settings import ROWS, TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.single_index_settings import ROWS
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -9,7 +9,7 @@ from typing import ClassVar
 from zerothresh.losses import Itself
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.settings import OUTPUTS
+from zerothresh.methods.auto.settings.outputs_settings import OUTPUTS
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.sparse_gauss_newton import gauss_newton

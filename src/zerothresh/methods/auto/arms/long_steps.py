@@ -17,7 +17,7 @@ from zerothresh.methods.auto.moves.known_moves import KnownMoves
 from zerothresh.methods.auto.moves.long_kick import kicked
 from zerothresh.methods.auto.moves.long_moves import LongMoves
 from zerothresh.methods.auto.moves.step_worths import bisection_price, table_pays
-from zerothresh.methods.auto.settings import LONG_STEPS
+from zerothresh.methods.auto.settings.box_settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

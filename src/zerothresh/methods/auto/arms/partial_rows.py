@@ -20,8 +20,9 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.curves import Curves
 from zerothresh.methods.auto.models.entry_screen import EntryScreen, shrunk_sizes
 from zerothresh.methods.auto.models.index_rows import RowBlock
-from zerothresh.methods.auto.settings import CURVES, ROWS, TINY
-from zerothresh.methods.auto.settings import PARTIAL_ROWS as SETTINGS
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.single_index_settings import CURVES, ROWS
+from zerothresh.methods.auto.settings.single_index_settings import PARTIAL_ROWS as SETTINGS
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -11,7 +11,7 @@ import numpy as np
 
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.findings import Diagnosis
-from zerothresh.methods.auto.settings import RANDOM_STEPS
+from zerothresh.methods.auto.settings.support_search_settings import RANDOM_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -11,7 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.moves.restarts import partial_support, random_points, support_of, typical_size
 from zerothresh.methods.auto.position import RememberedPoint
-from zerothresh.methods.auto.settings import SUPPORT_SEARCH
+from zerothresh.methods.auto.settings.support_search_settings import SUPPORT_SEARCH
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

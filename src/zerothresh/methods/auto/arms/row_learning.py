@@ -11,7 +11,9 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.arms.l2_term import SharedL2Term
 from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.models.index_rows import IndexRows, common_minimum, norms, strong_rows
-from zerothresh.methods.auto.settings import DIAGNOSIS, EPS, INDEX, ROWS, TINY
+from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
+from zerothresh.methods.auto.settings.single_index_settings import INDEX, ROWS
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -240,8 +242,7 @@ class RowLearner:
         f = f.reshape(2, 2 * count)
         change = f[0] - f[1] - (data.l2_change(ahead) - data.l2_change(back))
         z = np.einsum("rc,rc->r", (ahead - back)[:, data.C], np.tile(data.V[chosen], (2, 1)))
-        z_random, z_row = z[:count], z[count:]
-        predicted = change[count:] * z_random / np.where(z_row != 0, z_row, np.inf)
+        predicted = change[count:] * z[:count] / np.where(z[count:] != 0, z[count:], np.inf)
         rounding = DIAGNOSIS.rounding * EPS * float(np.abs(f).max())  # values here may be larger than at the start
         floor = ROWS.slope_deviations * max(self.diagnosis.noise, rounding)
         size = np.abs(change[:count]) + np.abs(predicted)

@@ -15,7 +15,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.arms.score_fit import ScoreFit
 from zerothresh.methods.auto.models.significance import significantly_lower
-from zerothresh.methods.auto.settings import INDEX
+from zerothresh.methods.auto.settings.single_index_settings import INDEX
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

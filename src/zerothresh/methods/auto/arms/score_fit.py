@@ -14,7 +14,8 @@ from zerothresh.methods.auto.models.centred_rows import centred_slopes, quadrati
 from zerothresh.methods.auto.models.curves import Curves, Splines
 from zerothresh.methods.auto.models.index_minimiser import ModelledMean
 from zerothresh.methods.auto.models.index_rows import norms
-from zerothresh.methods.auto.settings import CURVES, INDEX, ROWS, TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.single_index_settings import CURVES, INDEX, ROWS
 from zerothresh.methods.program.context import Asks
 
 
@@ -72,9 +73,8 @@ class ScoreFit:
             return True
         if context.fun is not None:
             return mean < context.fun
-        if context.theta is context.theta0:
-            return mean < float(self.data.f0.mean())
-        return mean <= self._predicted_mean(context.theta)
+        start = context.theta is context.theta0
+        return mean < float(self.data.f0.mean()) if start else mean <= self._predicted_mean(context.theta)
 
     def _predicted_mean(self, theta: Array) -> float:
         """Return the mean of the modelled components at theta."""
@@ -222,8 +222,8 @@ class ScoreFit:
     def _curvature_length(self) -> float:
         """Return how far along a row the curvature shows: the median over the components."""
         lengths = 1 / np.maximum(np.abs(self.data.kappa) * norms(self.data.V), TINY)
-        shortest, longest = CURVES.shortest_length * self.natural, CURVES.longest_length * self.natural
-        return min(max(float(np.median(lengths)), shortest), longest)
+        bounds = CURVES.shortest_length * self.natural, CURVES.longest_length * self.natural
+        return float(np.clip(np.median(lengths), *bounds))
 
     def _add_to_curves(self, theta: Array, values: Array) -> None:
         """Add the values of all components at theta as one sample of each curve."""

@@ -11,7 +11,7 @@ from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.arms.partial_rows import PartialRows, affords_entries
 from zerothresh.methods.auto.arms.single_index_model import SingleIndexModel, affordable
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.settings import ROWS
+from zerothresh.methods.auto.settings.single_index_settings import ROWS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -24,7 +24,7 @@ from zerothresh.methods.auto.arms.score_fit import ScoreFit
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.index_rows import RowBlock
 from zerothresh.methods.auto.models.screening import exchange_changes, in_use, strongest_coordinates
-from zerothresh.methods.auto.settings import INDEX, ROWS
+from zerothresh.methods.auto.settings.single_index_settings import INDEX, ROWS
 from zerothresh.methods.program.context import Asks, Context, learning
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

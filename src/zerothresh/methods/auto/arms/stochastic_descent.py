@@ -21,7 +21,7 @@ from zerothresh.methods.auto.moves.regressed_supports import RegressedSupports
 from zerothresh.methods.auto.moves.sparse_surface import SparseSurface
 from zerothresh.methods.auto.moves.surface_minima import SurfaceMinima
 from zerothresh.methods.auto.oracle import slopes_inside
-from zerothresh.methods.auto.settings import DESCENT, SPARSE_SURFACE, STOCHASTIC
+from zerothresh.methods.auto.settings.descent_settings import DESCENT, SPARSE_SURFACE, STOCHASTIC
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

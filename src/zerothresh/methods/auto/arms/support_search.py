@@ -25,7 +25,9 @@ from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
 from zerothresh.methods.auto.moves.parabola_test import is_parabola, is_quadratic
 from zerothresh.methods.auto.moves.restarts import places, support_of
 from zerothresh.methods.auto.oracle import ExactOracle
-from zerothresh.methods.auto.settings import DESCENT, SUPPORT_SEARCH, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.support_search_settings import SUPPORT_SEARCH
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

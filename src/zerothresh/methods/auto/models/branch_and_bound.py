@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
 
 
 def is_best_subset(A: Array, b: Array, k: int, value: float, gap: float, max_nodes: int, forced: Indices) -> bool:

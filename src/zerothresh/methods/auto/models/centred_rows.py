@@ -17,7 +17,8 @@ from zerothresh.basics.arrays import Array
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.methods.auto.models.index_minimiser import sparse_minimiser
 from zerothresh.methods.auto.models.index_rows import IndexRows
-from zerothresh.methods.auto.settings import INDEX, TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.single_index_settings import INDEX
 
 
 class QuadraticMinimiser(NamedTuple):

@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.settings import DESCENT, LARGEST_ROOT, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.floating_point import LARGEST_ROOT, TINY
 
 
 class ComponentSecants:

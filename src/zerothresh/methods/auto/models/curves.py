@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.settings import CURVES
+from zerothresh.methods.auto.settings.single_index_settings import CURVES
 from zerothresh.sampling.jit import kernel
 
 

@@ -19,8 +19,8 @@ import math
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.settings import PARTIAL_ROWS as SETTINGS
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.single_index_settings import PARTIAL_ROWS as SETTINGS
 
 
 class EntryScreen:

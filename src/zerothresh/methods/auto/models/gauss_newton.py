@@ -7,7 +7,8 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.component_secants import ComponentSecants
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
-from zerothresh.methods.auto.settings import DESCENT, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.floating_point import TINY
 
 
 def gauss_newton(

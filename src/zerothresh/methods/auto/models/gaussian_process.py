@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.settings import GAUSSIAN_PROCESS as SET
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.active_subset_settings import GAUSSIAN_PROCESS as SET
+from zerothresh.methods.auto.settings.floating_point import TINY
 
 Form = tuple[bool, str]  # whether values are warped by a logarithm, and the name of the kernel
 

@@ -17,7 +17,8 @@ from zerothresh.constraint import splicing
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.methods.auto.models.curves import Splines
 from zerothresh.methods.auto.models.index_rows import IndexRows, norms
-from zerothresh.methods.auto.settings import CURVES, EPS, TINY
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
+from zerothresh.methods.auto.settings.single_index_settings import CURVES
 
 
 def sparse_minimiser(

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.settings import CURVES, INDEX, ROWS, TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.single_index_settings import CURVES, INDEX, ROWS
 
 
 @dataclass

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.settings import MESSAGE_PASSING as SETTINGS
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.grouped_slopes_settings import MESSAGE_PASSING as SETTINGS
 
 
 def hadamard_transform(v: Array) -> Array:

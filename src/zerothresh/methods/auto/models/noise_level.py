@@ -13,7 +13,8 @@ import math
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.settings import DIAGNOSIS, EPS
+from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
+from zerothresh.methods.auto.settings.floating_point import EPS
 
 
 def ecnoise(values: Array) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.settings import QUADRATIC_MODEL as SET
+from zerothresh.methods.auto.settings.active_subset_settings import QUADRATIC_MODEL as SET
 
 
 def interpolate(moves: Array, values: Array, H: Array, ridge: float) -> tuple[float, Array, Array]:

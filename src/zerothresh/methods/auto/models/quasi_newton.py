@@ -8,7 +8,8 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint import splicing
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.methods.auto.models.squares import square
-from zerothresh.methods.auto.settings import DESCENT, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.floating_point import TINY
 
 MAX_MODELLED_COORDINATES = DESCENT.most_modelled
 

@@ -19,8 +19,8 @@ from scipy.optimize import minimize
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.gaussian_process import Form, correlation
 from zerothresh.methods.auto.models.value_warp import Warp, transform
-from zerothresh.methods.auto.settings import GAUSSIAN_PROCESS as PRIOR
-from zerothresh.methods.auto.settings import RANDOM_PROCESS as SET
+from zerothresh.methods.auto.settings.active_subset_settings import GAUSSIAN_PROCESS as PRIOR
+from zerothresh.methods.auto.settings.active_subset_settings import RANDOM_PROCESS as SET
 
 UNASKED = -1  # the number of a point where no value is known
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(SET.nodes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from zerothresh.methods.auto.settings import DIAGNOSIS
+from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
 
 
 @dataclass

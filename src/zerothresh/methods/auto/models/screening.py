@@ -16,7 +16,8 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.splicing import minimiser
 from zerothresh.methods.auto.models.index_rows import IndexRows
-from zerothresh.methods.auto.settings import EPS, INDEX, TINY
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
+from zerothresh.methods.auto.settings.single_index_settings import INDEX
 
 
 def in_use(data: IndexRows, theta: Array, include: Indices) -> Array:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.settings import FEASIBLE_MODEL, TINY
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_MODEL
+from zerothresh.methods.auto.settings.floating_point import TINY
 
 
 def minimise_shares(H: Array, g: Array, x: Array, low: Array, high: Array, totals: tuple[float, float]) -> Array:

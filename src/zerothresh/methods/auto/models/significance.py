@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.settings import INDEX
+from zerothresh.methods.auto.settings.single_index_settings import INDEX
 
 
 def significantly_lower(values: Array, start_values: Array, n: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zerothresh.methods.auto.settings import LARGEST_ROOT
+from zerothresh.methods.auto.settings.floating_point import LARGEST_ROOT
 
 
 def square(x: float) -> float:

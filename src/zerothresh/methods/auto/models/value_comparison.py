@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
-from zerothresh.methods.auto.settings import EPS, TINY
+from zerothresh.methods.auto.settings.active_subset_settings import ACTIVE_SUBSET as SET
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
 
 
 class ValueComparison:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.settings import GAUSSIAN_PROCESS as PRIOR
-from zerothresh.methods.auto.settings import RANDOM_PROCESS as SET
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.active_subset_settings import GAUSSIAN_PROCESS as PRIOR
+from zerothresh.methods.auto.settings.active_subset_settings import RANDOM_PROCESS as SET
+from zerothresh.methods.auto.settings.floating_point import TINY
 
 
 @dataclass(frozen=True)

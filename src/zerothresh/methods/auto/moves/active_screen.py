@@ -12,7 +12,7 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.moves.bisection import Bisection
 from zerothresh.methods.auto.moves.wide_bisection import WideBisection
-from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
+from zerothresh.methods.auto.settings.active_subset_settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

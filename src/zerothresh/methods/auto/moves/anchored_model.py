@@ -15,7 +15,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.shares import ShareSet
 from zerothresh.methods.auto.moves.feasible_probes import pivot_of, support_of
 from zerothresh.methods.auto.moves.tangent_descent import TangentDescent
-from zerothresh.methods.auto.settings import FEASIBLE_DESCENT
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_DESCENT
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

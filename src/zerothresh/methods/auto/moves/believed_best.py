@@ -11,7 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Indices
 from zerothresh.methods.auto.models.random_process import RandomProcess, fit_random, random_forms
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
-from zerothresh.methods.auto.settings import BELIEF as SET
+from zerothresh.methods.auto.settings.active_subset_settings import BELIEF as SET
 
 
 def fit_belief(search: CubeSearch, *, anew: bool) -> tuple[RandomProcess, Indices]:

@@ -13,8 +13,8 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.signed_groups import SignedGroup, SignedGroups, signed_steps
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
 from zerothresh.methods.auto.moves.support_polish import SampledPoint
-from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.grouped_slopes_settings import GROUPED_SLOPES as SETTINGS
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

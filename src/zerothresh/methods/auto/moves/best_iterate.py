@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.moves.component_race import ComponentRace
-from zerothresh.methods.auto.settings import COMPONENT_RACE
+from zerothresh.methods.auto.settings.box_settings import COMPONENT_RACE
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -21,7 +21,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.moves.hybrid_groups import Chosen, Group, subsets
-from zerothresh.methods.auto.settings import ACTIVE_SUBSET as SET
+from zerothresh.methods.auto.settings.active_subset_settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -15,7 +15,8 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.measured_hessian import MeasuredHessian
 from zerothresh.methods.auto.moves.restarts import typical_size
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import SUPPORT_SEARCH, TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.support_search_settings import SUPPORT_SEARCH
 from zerothresh.methods.program.context import Asks
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.settings import COMPONENT_RACE, EPS, TINY
+from zerothresh.methods.auto.settings.box_settings import COMPONENT_RACE
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -19,7 +19,7 @@ from zerothresh.basics.arrays import Indices
 from zerothresh.methods.auto.moves.best_first import FoundSlope
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
 from zerothresh.methods.auto.moves.support_polish import SampledPoint
-from zerothresh.methods.auto.settings import COORDINATE_RACE as SETTINGS
+from zerothresh.methods.auto.settings.grouped_slopes_settings import COORDINATE_RACE as SETTINGS
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.auto.settings import CORNER_SWAPS
+from zerothresh.methods.auto.settings.box_settings import CORNER_SWAPS
 from zerothresh.methods.program.context import Context
 from zerothresh.sampling.philox import Stream
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.gaussian_process import Form
 from zerothresh.methods.auto.models.repeated_noise import RepeatedNoise
-from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
+from zerothresh.methods.auto.settings.active_subset_settings import GLOBAL_SEARCH as SET
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -10,7 +10,8 @@ import math
 import numpy as np
 
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import DESCENT, EPS
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.floating_point import EPS
 from zerothresh.methods.program.context import Asks
 
 

@@ -10,7 +10,7 @@ from zerothresh.methods.auto.moves.cube_search import CubeSearch
 from zerothresh.methods.auto.moves.knowledge_descent import descend_by_knowledge, follows
 from zerothresh.methods.auto.moves.process_descent import descend_by_process
 from zerothresh.methods.auto.moves.quadratic_descent import descend_by_quadratic
-from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
+from zerothresh.methods.auto.settings.active_subset_settings import GLOBAL_SEARCH as SET
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

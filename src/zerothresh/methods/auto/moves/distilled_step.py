@@ -24,8 +24,8 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.moves.judgement import values_here
-from zerothresh.methods.auto.settings import DISTILLED_STEP as SETTINGS
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.grouped_slopes_settings import DISTILLED_STEP as SETTINGS
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -9,7 +9,8 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.moves.newton_steps import refine_trial
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import DESCENT, SUPPORT_SEARCH
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.support_search_settings import SUPPORT_SEARCH
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

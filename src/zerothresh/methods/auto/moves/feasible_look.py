@@ -9,7 +9,8 @@ import numpy as np
 
 from zerothresh.methods.auto.diagnosis import NOTHING_KNOWN, Diagnosis
 from zerothresh.methods.auto.moves.feasible_probes import typical_size
-from zerothresh.methods.auto.settings import EPS, FEASIBLE_DESCENT, TINY
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_DESCENT
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -11,7 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.feasible_set import FeasibleSet
 from zerothresh.constraint.shares import ShareSet
-from zerothresh.methods.auto.settings import FEASIBLE_DESCENT
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_DESCENT
 
 
 def typical_size(feasible: FeasibleSet, theta: Array) -> float:

@@ -10,7 +10,7 @@ from scipy.special import ndtr, stdtrit
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
 from zerothresh.methods.auto.moves.support_polish import SampledPoint
-from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
+from zerothresh.methods.auto.settings.grouped_slopes_settings import GROUPED_SLOPES as SETTINGS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

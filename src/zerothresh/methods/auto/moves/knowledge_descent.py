@@ -14,9 +14,9 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.random_process import UNASKED, RandomProcess
 from zerothresh.methods.auto.moves.believed_best import believe, fit_belief
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
-from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SEARCH
-from zerothresh.methods.auto.settings import KNOWLEDGE as SET
-from zerothresh.methods.auto.settings import WIDE
+from zerothresh.methods.auto.settings.active_subset_settings import GLOBAL_SEARCH as SEARCH
+from zerothresh.methods.auto.settings.active_subset_settings import KNOWLEDGE as SET
+from zerothresh.methods.auto.settings.active_subset_settings import WIDE
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 from zerothresh.sampling.philox import Stream

@@ -13,7 +13,7 @@ from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.long_moves import LongMoves, Move
 from zerothresh.methods.auto.moves.step_groups import StepGroup
 from zerothresh.methods.auto.moves.step_worths import bisection_price
-from zerothresh.methods.auto.settings import LONG_STEPS
+from zerothresh.methods.auto.settings.box_settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

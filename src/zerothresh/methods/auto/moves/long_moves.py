@@ -12,7 +12,7 @@ from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.component_race import ComponentRace
 from zerothresh.methods.auto.moves.step_groups import GroupQueue, StepGroup, reach, split, targets_of
 from zerothresh.methods.auto.moves.step_worths import StepWorths
-from zerothresh.methods.auto.settings import LONG_STEPS
+from zerothresh.methods.auto.settings.box_settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

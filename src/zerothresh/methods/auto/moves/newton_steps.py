@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import DESCENT, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Asks
 
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import numpy as np
 
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import SUPPORT_SEARCH
+from zerothresh.methods.auto.settings.support_search_settings import SUPPORT_SEARCH
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

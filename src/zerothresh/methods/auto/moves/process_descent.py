@@ -18,8 +18,8 @@ from zerothresh.methods.auto.models.gaussian_process import (
     log_expected_improvement,
 )
 from zerothresh.methods.auto.moves.cube_search import CubeSearch, Mask
-from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
-from zerothresh.methods.auto.settings import WIDE
+from zerothresh.methods.auto.settings.active_subset_settings import GLOBAL_SEARCH as SET
+from zerothresh.methods.auto.settings.active_subset_settings import WIDE
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

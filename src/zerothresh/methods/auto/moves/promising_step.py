@@ -15,7 +15,7 @@ from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.moves.newton_steps import Cycle, converging_steps
 from zerothresh.methods.auto.moves.support_step import SupportStep
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import DESCENT
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

@@ -17,8 +17,8 @@ from zerothresh.methods.auto.models.quadratic_surface import interpolate, minimi
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
-from zerothresh.methods.auto.settings import GLOBAL_SEARCH as SET
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.active_subset_settings import GLOBAL_SEARCH as SET
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

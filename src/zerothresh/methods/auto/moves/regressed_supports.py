@@ -15,8 +15,8 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.moves.sparse_surface import SparseSurface
 from zerothresh.methods.auto.moves.surface_minima import SurfaceMinima
-from zerothresh.methods.auto.settings import SPARSE_SURFACE as SETTINGS
-from zerothresh.methods.auto.settings import STOCHASTIC
+from zerothresh.methods.auto.settings.descent_settings import SPARSE_SURFACE as SETTINGS
+from zerothresh.methods.auto.settings.descent_settings import STOCHASTIC
 from zerothresh.methods.program.context import Asks, Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

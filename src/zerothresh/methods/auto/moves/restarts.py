@@ -6,7 +6,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import SUPPORT_SEARCH
+from zerothresh.methods.auto.settings.support_search_settings import SUPPORT_SEARCH
 from zerothresh.methods.program.context import Context
 
 

@@ -10,7 +10,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.shares import ShareSet
 from zerothresh.methods.auto.models.share_model import convex, minimise_shares
 from zerothresh.methods.auto.moves.anchored_model import AnchoredModel
-from zerothresh.methods.auto.settings import FEASIBLE_DESCENT
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_DESCENT
 
 
 class Exchange(NamedTuple):

@@ -10,8 +10,9 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.message_passing import SignRows, large_entries
-from zerothresh.methods.auto.settings import GROUPED_SLOPES, TINY
-from zerothresh.methods.auto.settings import SIGN_ROWS as SETTINGS
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.grouped_slopes_settings import GROUPED_SLOPES
+from zerothresh.methods.auto.settings.grouped_slopes_settings import SIGN_ROWS as SETTINGS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

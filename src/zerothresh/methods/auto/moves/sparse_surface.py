@@ -15,8 +15,9 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.models.squares import square
-from zerothresh.methods.auto.settings import SPARSE_SURFACE as SETTINGS
-from zerothresh.methods.auto.settings import SURFACE, TINY
+from zerothresh.methods.auto.settings.descent_settings import SPARSE_SURFACE as SETTINGS
+from zerothresh.methods.auto.settings.descent_settings import SURFACE
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

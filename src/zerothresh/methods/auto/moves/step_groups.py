@@ -11,7 +11,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
-from zerothresh.methods.auto.settings import LONG_STEPS
+from zerothresh.methods.auto.settings.box_settings import LONG_STEPS
 from zerothresh.methods.program.context import Context
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.moves.step_groups import StepGroup
-from zerothresh.methods.auto.settings import COMPONENT_RACE, LONG_STEPS
+from zerothresh.methods.auto.settings.box_settings import COMPONENT_RACE, LONG_STEPS
 from zerothresh.methods.program.context import Context
 from zerothresh.sampling.philox import Stream
 

@@ -12,8 +12,8 @@ from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.moves.best_first import FoundSlope
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
 from zerothresh.methods.auto.moves.support_polish import SampledPoint, extended_model, polish, support_gradient
-from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.grouped_slopes_settings import GROUPED_SLOPES as SETTINGS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -10,8 +10,8 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.moves.component_sample import ComponentSample
-from zerothresh.methods.auto.settings import GROUPED_SLOPES as SETTINGS
-from zerothresh.methods.auto.settings import TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
+from zerothresh.methods.auto.settings.grouped_slopes_settings import GROUPED_SLOPES as SETTINGS
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

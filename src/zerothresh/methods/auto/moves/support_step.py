@@ -12,7 +12,9 @@ from zerothresh.methods.auto.models.gauss_newton import gauss_newton
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.position import Position
-from zerothresh.methods.auto.settings import DESCENT, TINY, WIDE
+from zerothresh.methods.auto.settings.active_subset_settings import WIDE
+from zerothresh.methods.auto.settings.descent_settings import DESCENT
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Asks
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.moves.response_surface import ResponseSurface
-from zerothresh.methods.auto.settings import DESCENT, STOCHASTIC, TINY
+from zerothresh.methods.auto.settings.descent_settings import DESCENT, STOCHASTIC
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

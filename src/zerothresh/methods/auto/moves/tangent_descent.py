@@ -14,7 +14,8 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.shares import ShareSet
 from zerothresh.methods.auto.models.share_model import minimise_projected, minimise_shares
 from zerothresh.methods.auto.moves.feasible_probes import displacements, support_of, typical_size
-from zerothresh.methods.auto.settings import EPS, FEASIBLE_DESCENT
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_DESCENT
+from zerothresh.methods.auto.settings.floating_point import EPS
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes

@@ -9,7 +9,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.moves.feasible_probes import support_of
 from zerothresh.methods.auto.moves.tangent_descent import TangentDescent
-from zerothresh.methods.auto.settings import FEASIBLE_DESCENT
+from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_DESCENT
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 

@@ -14,7 +14,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.moves.bisection import Bisection
 from zerothresh.methods.auto.moves.hybrid_groups import Group
-from zerothresh.methods.auto.settings import WIDE
+from zerothresh.methods.auto.settings.active_subset_settings import WIDE
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
