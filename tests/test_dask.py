@@ -11,7 +11,8 @@ import time
 
 import numpy as np
 import pytest
-from test_processes import ROOT, Counted, Heavy, Unloadable, batch, f, fail, go, kill_myself, residuals
+from far_objectives import Counted, Heavy, Unloadable, batch, f, fail, go, kill_myself, residuals
+from test_processes import ROOT
 from waiting import PATIENCE, until
 
 import zerothresh as zt

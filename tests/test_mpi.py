@@ -16,7 +16,7 @@ PROGRAM = """
 import numpy as np
 from mpi4py.futures import MPIPoolExecutor
 import zerothresh as zt
-from test_processes import f, go
+from far_objectives import f, go
 
 if __name__ == "__main__":
     with MPIPoolExecutor() as pool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics.text import shorten
-from zerothresh.rounds.plan import Plan
+
+if TYPE_CHECKING:
+    from zerothresh.rounds.plan import Plan
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zerothresh.evaluate.base import (
     AWAKE,
@@ -23,7 +23,9 @@ from zerothresh.evaluate.event_loop import OnEventLoop
 from zerothresh.evaluate.pool import BatchingPool, DaemonPool
 from zerothresh.evaluate.rate_limit import RateLimit
 from zerothresh.objective.forms import BadValue, Objective
-from zerothresh.rounds.plan import Plan
+
+if TYPE_CHECKING:
+    from zerothresh.rounds.plan import Plan
 
 NOT_BEGUN = (WorkerNotStarted, CancelledBeforehand)  # errors of calls that were not made, and are not charged
 CANCELLED = (

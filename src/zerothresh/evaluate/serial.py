@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from zerothresh.evaluate.base import AWAKE, Arrival, Failure, failure_of, split_ranges
 from zerothresh.evaluate.rate_limit import RateLimit
 from zerothresh.objective.forms import Objective
-from zerothresh.rounds.plan import Plan
+
+if TYPE_CHECKING:
+    from zerothresh.rounds.plan import Plan
 
 
 class Serial:

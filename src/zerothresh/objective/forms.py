@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics import check
-from zerothresh.sampling.jit import kernel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -172,15 +171,6 @@ def scalar(value: Any, *, finite: bool = True) -> float:
     return number
 
 
-@kernel
-def _all_finite(numbers: Any) -> bool:
-    """Whether all entries of an array are finite."""
-    finite = True
-    for number in numbers:
-        finite &= np.abs(number) < np.inf
-    return finite
-
-
 def vector(value: Any, size: int, *, finite: bool = True, wording: Wording = RETURNED) -> Array:
     """Check that a value holds one real number per point.
 
@@ -210,7 +200,7 @@ def vector(value: Any, size: int, *, finite: bool = True, wording: Wording = RET
         raise BadValue(f"{wording.given} dtype {array.dtype}; {wording.allowed} real numbers")
     with np.errstate(all="ignore"):
         numbers = array.astype(np.float64)
-    if finite and not _all_finite(numbers):
+    if finite and not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise BadValue(
             f"{wording.given} {float(numbers[row])} for point {row} of the batch; {wording.allowed} finite numbers"
