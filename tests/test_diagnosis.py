@@ -169,6 +169,17 @@ def test_noise_that_is_zero_at_the_start_and_grows_from_there_is_recognised(seed
     assert diagnosis.random
 
 
+@pytest.mark.parametrize("share", [0.05, 0.1])
+def test_no_difference_is_longer_than_the_step_at_which_noise_that_grows_has_doubled(share):
+    """With noise of a share of F = F0 + s^2 the noise of a slope is least at sqrt(F0): up to a factor of 4, 18 of 20."""
+    f0, rng, short = 25.0, np.random.default_rng(7), 0
+    for seed in range(20):
+        diagnosis, _, _ = diagnosed(lambda x: (f0 + x @ x) * (1 + share * rng.standard_normal()), seed=seed)
+        assert diagnosis.random
+        short += diagnosis.mu < 4 * np.sqrt(f0)
+    assert short >= 18
+
+
 @seeds
 @pytest.mark.parametrize("c", [1e-6, 1e6])
 def test_noise_is_recognised_in_any_unit(seed, c):

@@ -14,7 +14,7 @@ import numpy as np
 
 from zerothresh.methods.auto.findings import NOTHING_KNOWN, Diagnosis
 from zerothresh.methods.auto.line_probe import Differences, LineProbe
-from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
+from zerothresh.methods.auto.models.noise_level import ecnoise, quiet_length, rounding_unit
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
 from zerothresh.methods.auto.settings.floating_point import EPS, TINY
@@ -213,9 +213,9 @@ class _Diagnoser:
         kink: bool = False,
     ) -> Diagnosis:
         """Report what has been found."""
-        length = min(length, self.probe.longest)
-        noise = self.probe.noise_at(length, length if seen is None else seen.h)
+        noise, growth = self.probe.noise_nearby(length if seen is None else seen.h)
         noise = max(noise, EPS * self.probe.largest, TINY)
+        length = min(length, self.probe.longest, quiet_length(noise, growth))
         start_value, largest = max(abs(self.probe.f0), TINY), max(self.probe.largest, TINY)
         change = 0.0 if seen is None else seen.first
         estimator = self.context.estimator
@@ -231,4 +231,5 @@ class _Diagnoser:
             estimator,
             self.probe.width,
             change,
+            growth,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from zerothresh.methods.auto.models.noise_level import quiet_length
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
 from zerothresh.methods.auto.settings.floating_point import TINY
@@ -29,18 +30,24 @@ class Diagnosis:
     estimator: Estimator | None = None  # the user's own choice of the difference step and kind, if there is one
     room: float = math.inf  # typical width of the box
     change: float = 0.0  # the largest change of a component that was seen up to the natural length
+    noise_growth: float = 0.0  # at a distance s, noise is larger by about this times s^2
 
     @property
     def mu(self) -> float:
         """The step of a difference: 8^(1/4) sqrt(noise / curvature), as by Moré and Wild; more if values are random."""
         if self.estimator is not None:
             return self.estimator.mu
-        longest = min(self.length, DIAGNOSIS.longest_share_of_box * self.room)
+        longest = min(self.length, DIAGNOSIS.longest_share_of_box * self.room, self.quiet)
         if self.rough:
             return longest
         factor = DIAGNOSIS.random_step_factor if self.random else DIAGNOSIS.step_factor
         best = factor * math.sqrt(self.noise / self.curvature) if self.curvature > 0 else self.length
         return min(max(best, DIAGNOSIS.shortest_step * self.length), longest)
+
+    @property
+    def quiet(self) -> float:
+        """The longest difference step that the noise allows: a longer one has more noise in its slope."""
+        return quiet_length(self.noise, self.noise_growth)
 
     @property
     def central(self) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zerothresh.basics.arrays import Array
-from zerothresh.methods.auto.models.noise_level import ecnoise, rounding_unit
+from zerothresh.methods.auto.models.noise_level import ecnoise, growth_of_noise, rounding_unit
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.settings.diagnosis_settings import DIAGNOSIS
 from zerothresh.methods.auto.settings.floating_point import EPS, TINY
@@ -135,18 +135,20 @@ class LineProbe:
         self.start_noise = self.noise
         context.remember(int(self.component[0]), self.f0)
 
-    def noise_at(self, length: float, h: float) -> float:
-        """Return the noise of a value at the natural length, if values up to about h from the start have been seen.
+    def noise_nearby(self, h: float) -> tuple[float, float]:
+        """Return the noise of a value near the start, and how it grows, if values up to 2 h from the start are known.
 
-        Noise at the start and that of the last values are pooled, unless it grows with the distance.
+        Noise at the start and that of the last values are pooled, unless they differ too much for chance. Then the
+        noise at a distance s is about that at the start plus the second number times s^2.
         """
-        if not self.random:
-            return self.noise
-        if self.noise > DIAGNOSIS.noise_growth * self.start_noise:
-            return self.noise * max(length / h, 1.0)
+        if not self.random or not self.start_noise:  # or it shows further out only, where it has to be expected
+            return self.noise, 0.0
+        growth = growth_of_noise(self.start_noise, self.noise, DIAGNOSIS.mean_square_step * square(h))
+        if growth:
+            return self.start_noise, growth
         at_start, last = DIAGNOSIS.start_repeats - 1, self.points * (self.repeats - 1)
         squares = at_start * square(self.start_noise) + last * square(self.noise)
-        return math.sqrt(squares / (at_start + last))
+        return math.sqrt(squares / (at_start + last)), 0.0
 
     def hides(self, h: float) -> Generator[Probes, Answers, bool]:
         """Whether random noise hides the curvature over a step of length 2 h; two single values show that."""

@@ -104,6 +104,11 @@ class Oracle:
         values = yield from self.context.values([theta] * self.repeats, self.components)
         return np.asarray(values.mean(axis=0))
 
+    def repeated(self, theta: Array) -> Generator[Probes, Answers, tuple[Array, float]]:
+        """Return the means of a few values at theta, for each of the components in use, and their noise."""
+        values = yield from self.context.values([theta] * DESCENT.noise_repeats, self.components)
+        return values.mean(axis=0), float(np.sqrt(values.var(axis=0, ddof=1).mean()))
+
     def foresee_slopes(self, theta: Array, C: Indices, m: int | None = None) -> None:
         """Say that `slopes` of the first m components, or of all in use, will probably be asked for at theta."""
         inside = self.context.box is not None and self.diagnosis.random

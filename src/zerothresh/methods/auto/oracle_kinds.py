@@ -10,6 +10,8 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.findings import Diagnosis
+from zerothresh.methods.auto.models.noise_level import growth_of_noise
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.oracle import ExactOracle, Oracle
 from zerothresh.methods.auto.settings.descent_settings import DESCENT
 from zerothresh.methods.program.context import Context
@@ -48,20 +50,28 @@ class NoisyOracle(Oracle):
         return self.repeats == 1 and self.factor == 1.0 and not self.forward
 
     def step(self, theta: Array) -> float:
-        longest = DESCENT.longest_share_of_box * self.diagnosis.room
+        longest = min(DESCENT.longest_share_of_box * self.diagnosis.room, self.diagnosis.quiet)
         return min(max(self.factor * self.diagnosis.mu, DESCENT.rounding_step * float(np.abs(theta).max())), longest)
 
     @property
     def may_be_longer(self) -> bool:
         """Whether a difference step may still be lengthened."""
-        within_box = self.factor * self.diagnosis.mu < DESCENT.longest_share_of_box * self.diagnosis.room
-        return self.factor <= DESCENT.longest_noisy_step and within_box
+        longest = min(DESCENT.longest_share_of_box * self.diagnosis.room, self.diagnosis.quiet)
+        return self.factor <= DESCENT.longest_noisy_step and self.factor * self.diagnosis.mu < longest
 
-    def longer(self) -> Self:
-        """Return an oracle whose differences stand out of the noise more clearly."""
+    def longer(self, theta: Array, C: Indices) -> Generator[Probes, Answers, Self]:
+        """Return an oracle whose differences stand out of the noise more clearly, if there is one.
+
+        A few values at the end of one of the longer steps tell whether noise grows on the way.
+        """
         if self.forward:
             return self.both_sides()
-        return replace(self, factor=DESCENT.lengthen * self.factor)
+        longer = replace(self, factor=DESCENT.lengthen * self.factor)
+        step, far = longer.step(theta), theta.copy()
+        far[C[self.context.rng.integers(C.size, 1)[0]]] += step
+        _, noise = yield from self.repeated(self.context.inside(far))
+        growth = max(growth_of_noise(self.diagnosis.noise, noise, square(step)), self.diagnosis.noise_growth)
+        return replace(longer, diagnosis=replace(self.diagnosis, noise_growth=growth))
 
     def both_sides(self) -> Self:
         """Return an oracle with central differences."""

@@ -195,8 +195,7 @@ class Position:
             return self.g
         if self.oracle.diagnosis.random and self.theta is not self.context.theta0:
             yield from self._update_noise()
-        before = self.component_gradients
-        self.component_gradients = yield from self._rows(self.C)
+        before, self.component_gradients = self.component_gradients, (yield from self._rows(self.C))
         if isinstance(self.oracle, ExactOracle):
             self.secants = self.secants.after(self.C, self.theta - self.g_theta, before, self.component_gradients)
         g = np.asarray(self.component_gradients.mean(axis=0))
@@ -205,7 +204,9 @@ class Position:
             affordable = self.calls_available >= DESCENT.spare_gradients * self.oracle.gradient_cost(self.C.size)
             if self.signal_to_noise > DESCENT.clear_signal or not self.oracle.may_be_longer or not affordable:
                 break
-            self.oracle = self.oracle.longer()
+            before_that, self.oracle = self.slope_noise, (yield from self.oracle.longer(self.theta, self.C))
+            if self.slope_noise >= before_that:
+                break
             self.component_gradients = yield from self._rows(self.C)
             g = np.asarray(self.component_gradients.mean(axis=0))
         if not self.model.coordinates.size:
@@ -240,11 +241,9 @@ class Position:
 
     def _update_noise(self) -> Asks:
         """Measure the noise at theta, which may differ from the noise at the start."""
-        repeats = DESCENT.noise_repeats
-        values = yield from self.context.values([self.theta] * repeats, self.oracle.components)
-        noise = float(np.sqrt(values.var(axis=0, ddof=1).mean()))
+        values, noise = yield from self.oracle.repeated(self.theta)
         if noise > 0:
             self.oracle = self.oracle.with_noise(noise)
-        share = repeats / (repeats + self.oracle.repeats)
-        self.values = share * values.mean(axis=0) + (1 - share) * self.values
+        share = DESCENT.noise_repeats / (DESCENT.noise_repeats + self.oracle.repeats)
+        self.values = share * values + (1 - share) * self.values
         self.report()

@@ -152,10 +152,11 @@ def race(
     if not arms:
         return Ended("No strategy fits.")
     entrants = [Entrant(arm, context, diagnosis) for arm in arms]
-    if diagnosis is not NOTHING_KNOWN and context.budget >= RACE.value_share * context.n:  # else F is not paid for
-        start = yield from context.starts(context.everything)  # so that the falls of all entrants can be compared
+    at_start = math.inf  # F there, if it is paid for
+    if diagnosis is not NOTHING_KNOWN and context.budget >= RACE.value_share * context.n:
+        at_start = float((yield from context.starts(context.everything)).mean())  # so that falls can be compared
         if context.theta is context.theta0:
-            context.move(context.theta, float(start.mean()))  # the lowest of many random values is not the result
+            context.move(context.theta, at_start)  # the lowest of many random values is not the result
         _begin_at_best(context, diagnosis)
     holder, gained_at, gained_fall = entrants[0], context.used, 0.0
     while True:
@@ -172,7 +173,7 @@ def race(
             yield from chosen.ask()
             if chosen is holder or _is_better(chosen, context):
                 holder = chosen
-                _follow(context, chosen.context)
+                _follow(context, chosen.context, at_start + chosen.noise)
             if context.fall > (1 + RACE.negligible) * gained_fall:
                 gained_at, gained_fall = context.used, context.fall
             if patience is not None and context.used - gained_at >= patience:
@@ -236,8 +237,13 @@ def _is_better(chosen: Entrant, context: Context) -> bool:
     return chosen.context.fall > context.fall + chosen.noise
 
 
-def _follow(context: Context, branch: Context) -> None:
-    """Make the iterate of a branch, and what is known of F there, that of the run."""
+def _follow(context: Context, branch: Context, highest: float) -> None:
+    """Make the iterate of a branch, and what is known of F there, that of the run, unless it is worse than the start.
+
+    A value of random noise may have led the branch astray; that at the start was measured before anything was chosen.
+    """
     context.random = branch.random
+    if branch.theta is not context.theta and branch.fun is not None and branch.fun > highest:
+        return
     if branch.theta is not context.theta or branch.fun != context.fun:
         context.move(branch.theta, branch.fun, branch.fall)

@@ -1,4 +1,4 @@
-"""The noise in values at equidistant points, and the unit to which values are rounded.
+"""The noise in values at equidistant points, the unit to which values are rounded, and noise that grows.
 
 Differences of order j of values at equidistant points cancel the smooth part, and what is left shows the standard
 deviation of the noise, whether it is random or comes from rounding.
@@ -60,3 +60,23 @@ def rounding_unit(values: Array) -> float:
     with np.errstate(over="ignore"):
         single = values.astype(np.float32).astype(np.float64)
     return largest * 2.0**-23 if np.array_equal(single, values) else 0.0
+
+
+def quiet_length(noise: float, growth: float) -> float:
+    """Return the step s at which the noise of a slope, (noise + growth s^2) / s, is the least.
+
+    >>> quiet_length(3.0, 0.1) == (3.0 / 0.1) ** 0.5
+    True
+    """
+    return math.sqrt(noise / growth) if growth > 0 else math.inf
+
+
+def growth_of_noise(near: float, far: float, mean_square: float) -> float:
+    """Return how fast noise grows with the square of the distance; 0 if the difference may be chance.
+
+    Arguments
+    ---------
+    near, far: standard deviations of a value, from few values each, at a point and away from it.
+    mean_square: the mean square of the distance.
+    """
+    return (far - near) / mean_square if far > DIAGNOSIS.noise_growth * near > 0 else 0.0
