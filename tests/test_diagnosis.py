@@ -180,6 +180,16 @@ def test_no_difference_is_longer_than_the_step_at_which_noise_that_grows_has_dou
     assert short >= 18
 
 
+@pytest.mark.parametrize("sd", [0.1, 0.3])
+def test_noise_does_not_hide_a_bend_that_changes_its_sign(sd):
+    """ln(1 + |x - W|^2), with |W| = 4.4, turns down at a distance of about |W|: to one side, noise hides its bend."""
+    rng, lengths = np.random.default_rng(8), []
+    for seed in range(20):
+        found, _, _ = diagnosed(lambda x: np.log1p(((x - W) ** 2).sum()) + sd * rng.standard_normal(), seed=seed)
+        lengths.append(found.length)
+    assert sorted(lengths)[18] < 12
+
+
 @seeds
 @pytest.mark.parametrize("c", [1e-6, 1e6])
 def test_noise_is_recognised_in_any_unit(seed, c):

@@ -101,6 +101,8 @@ class _Diagnoser:
                 h = min(DIAGNOSIS.lengthen * h, self.probe.longest)
                 continue
             seen = yield from self.probe.differences(h)
+            if self.probe.random and not self._is_kink(seen):  # to one side, a bend may change its sign
+                seen = seen._replace(second=max(seen.second, seen.central_second))
             first, second, floor = seen.first, seen.second, self.probe.noise_floor
             noises.append(self.probe.noise)
             grows = noises[-1] > DIAGNOSIS.noise_growth**2 * noises[-3] > 0
@@ -165,6 +167,11 @@ class _Diagnoser:
         kinked = seen.central_second > DIAGNOSIS.kink_share * seen.first > self.probe.noise_floor
         return kinked and seen.central_second > DIAGNOSIS.kink_ratio * seen.second
 
+    def _is_kink(self, seen: Differences) -> bool:
+        """Whether the second difference across the start is out of all proportion, whatever the noise."""
+        clear = DIAGNOSIS.kink_ratio * seen.second + DIAGNOSIS.floor * self.probe.noise_floor
+        return seen.central_second > max(clear, DIAGNOSIS.kink_share * seen.first)
+
     def _stationary(self, seen: Differences) -> Generator[Probes, Answers, Diagnosis]:
         """Report a stationary start: its natural length is where F departs from the parabola around the start."""
         parabola, length = seen.second / square(seen.h), self.probe.scale
@@ -183,9 +190,7 @@ class _Diagnoser:
         """Report the natural length; at a kink, it is how far to go until the value does not change any more."""
         h, first, second = seen.h, seen.first, seen.second
         length = h * min(max(first / max(second, TINY), DIAGNOSIS.shortest_length), DIAGNOSIS.longest_length)
-        across = seen.central_second
-        kink = across > DIAGNOSIS.kink_ratio * second + DIAGNOSIS.floor * self.probe.noise_floor
-        kink = kink and across > DIAGNOSIS.kink_share * first
+        kink = self._is_kink(seen)
         for _ in range(DIAGNOSIS.kink_rounds if kink else 0):
             h = DIAGNOSIS.lengthen * h
             far_values = yield from self.probe.values_at(h, -h)
