@@ -226,6 +226,7 @@ SPECIAL: dict[str, list[Any]] = {
     "images": list(WRONG_IMAGES),
     "labels": list(WRONG_LABELS),
     "k": [9, 10, 0],
+    "ks": [None, [1, 2], [], "x"],
     "budget": [10, 11, 5, 1],
     "bounds": [None, (1, 0), (0, 0), (0, 1e300), (0, 1e-60), (np.nan, 1), (0, 1, 2), "01", (0, 255)],
     "granularity": ["pixel", "channel", "x"],
@@ -357,7 +358,7 @@ MAKERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "component_gradient": (zt.problems.quadratic(d=5).component_gradient, {"x": np.zeros(5), "i": 0}),
     "minimum_on": (zt.problems.ridge().minimum_on, {"support": [0, 2]}),
     "optimum": (zt.problems.ridge().optimum, {"k": 2}),
-    "FewPixel": (zt.attack.FewPixel, {"grid": (3, 3, 3, 1), "candidates": 4, "first": 16, "passes": 30, "share": 0.4}),
+    "FewPixel": (zt.attack.FewPixel, {"grid": (3, 3, 3, 1), "candidates": 4, "first": 16, "passes": 30, "share": 0.4, "mixed": True}),
     "Classifier": (
         zt.attack.Classifier,
         {"predict": len, "bounds": (0, 1), "shape": (3, 3), "layout": "HW", "scores": "logits", "classes": ("a", "b"),
@@ -507,6 +508,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "attack": {
         **dict.fromkeys(("-k", "--seed", "--target"), NUMBERS),
         "--budget": ["30", "0", "-5", "9" * 30, "abc"],
+        "--ks": ["1,2", "2:4", "0", "x", ""],
         "--granularity": ["pixel", "channel", "nope"],
         "--bounds": [("-0.5", "0.5"), ("0", "1"), ("1", "0"), ("nan", "1")],
         "--layout": ["NHWC", "NCHW", "flat", "nope"],

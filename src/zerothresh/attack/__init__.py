@@ -2,13 +2,15 @@
 
 from typing import Any
 
+from zerothresh.attack.attack_path import AttackPath
+from zerothresh.attack.attacked import Attacked
 from zerothresh.attack.classifier import Classifier, wrap
 from zerothresh.attack.digits_demo import digits
 from zerothresh.attack.few_pixel import FewPixel
-from zerothresh.attack.universal_attack import Attacked, universal
+from zerothresh.attack.universal_attack import universal
 from zerothresh.attack.universal_problem import Universal
 
-__all__ = ["Attacked", "Classifier", "FewPixel", "Universal", "digits", "universal", "wrap"]
+__all__ = ["AttackPath", "Attacked", "Classifier", "FewPixel", "Universal", "digits", "universal", "wrap"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from zerothresh.attack.universal_attack import Attacked, universal
+from zerothresh.attack.attacked import Attacked
+from zerothresh.attack.universal_attack import universal
 from zerothresh.basics import check
 
 Base: Any = object

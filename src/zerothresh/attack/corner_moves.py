@@ -5,9 +5,13 @@ A group is a pixel, which is a set of coordinates; without groups, each coordina
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.attack.removal_costs import RemovalCosts
 from zerothresh.methods.program.context import Context
 
 Array = NDArray[np.float64]
@@ -17,6 +21,24 @@ Grid = tuple[int, int, int, int]  # rows, columns, and the distances to the coor
 _COLOUR_CHANGES, _SHIFTS = 0.2, 0.2  # shares of the single swaps that are replaced by these moves
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """Candidates for a round.
+
+    Attributes
+    ----------
+    points: float64 array (candidates, d).
+    supports: int64 array (candidates, k), their groups.
+    removed: the places in the support that each candidate gives to other groups.
+    learn: function of the candidate that has become the iterate, or None, and of the fall of the loss.
+    """
+
+    points: Array
+    supports: Indices
+    removed: Sequence[Indices]
+    learn: Callable[[int | None, float], None] = lambda best, fall: None
+
+
 class CornerMoves:
     """The groups of coordinates that may be non-zero, the corners of the box, and moves between them.
 
@@ -24,9 +46,10 @@ class CornerMoves:
     ---------
     context: of the method; its bounds must be finite.
     grid: (rows, columns, down, right), if the coordinates are an image; None: no group has neighbours.
+    k: the number of groups of a point, default that of the context.
     """
 
-    def __init__(self, context: Context, grid: Grid | None = None) -> None:
+    def __init__(self, context: Context, grid: Grid | None = None, k: int | None = None) -> None:
         box, free, groups = context.box, context.free(), context.constraint.groups
         if box is None or not (np.isfinite(box.low[free]).all() and np.isfinite(box.high[free]).all()):
             raise ValueError("few-pixel searches the corners of a box only: pass finite bounds")
@@ -41,6 +64,7 @@ class CornerMoves:
         columns = np.minimum(np.arange(sizes.max(initial=1)), sizes[:, None] - 1)
         self.members = free[order][starts[:, None] + columns]
         self.count = len(self.members)
+        self.k = min(context.k if k is None else k, self.count)
         self.low = np.where(box.low < 0, box.low, box.high)[self.members]  # 0 is not a corner, even if it is a bound
         self.high = np.where(box.high > 0, box.high, box.low)[self.members]
         self.grid = grid
@@ -49,10 +73,43 @@ class CornerMoves:
 
     def start(self, context: Context) -> tuple[Array, Indices]:
         """A point with k random groups at random corners, and these groups."""
-        support = context.rng.subset(self.count, min(context.k, self.count))
+        support = context.rng.subset(self.count, self.k)
         theta = np.zeros(context.d)
         theta[self.members[support]] = self._corners(support, context)
         return theta, support
+
+    def extended(self, support: Indices, context: Context) -> Indices:
+        """A support with so many more random groups that there are k."""
+        others = np.setdiff1d(np.arange(self.count), support)
+        more = min(self.k - support.size, others.size)
+        return np.concatenate([support, others[context.rng.subset(others.size, more)]]) if more else support
+
+    def filled(self, theta: Array, support: Indices, last: int, context: Context) -> Array:
+        """A point with the last groups of the support at random corners."""
+        new, point = support[support.size - last :], theta.copy()
+        point[self.members[new]] = self._corners(new, context)
+        return point
+
+    def starts(self, context: Context) -> list[tuple[Array, Indices]]:
+        """Points to choose the start from, with their groups."""
+        return [self.start(context)]
+
+    def propose(
+        self, theta: Array, support: Indices, costs: RemovalCosts, size: int, count: int, context: Context
+    ) -> Proposal:
+        """Return candidates that swap some groups of the support for others.
+
+        Arguments
+        ---------
+        theta, support: the present point, and its groups.
+        costs: RemovalCosts of these groups.
+        size: how many groups are swapped.
+        count: the number of candidates.
+        context: for random numbers.
+        """
+        removed = costs.choose(size, count, context)
+        points, supports = self.candidates(theta, support, removed, context)
+        return Proposal(points, supports, list(removed))
 
     def swaps(self, theta: Array, support: Indices, removed: Indices, context: Context) -> tuple[Array, Indices]:
         """Swap groups of the support for others at random corners.

@@ -29,8 +29,9 @@ _PASSED_ON = ("retries", "backoff", "jitter", "timeout", "per_second", "fsync")
 class Evaluations:
     """Evaluates all images before and after the search, within the budget of the attack.
 
-    Each evaluation is n queries. With retries, 2n are set aside for each of them, which is room for one failure of
-    every call; what is not set aside and not spent yet is the budget of the search.
+    Each evaluation is n queries, and there is one for every perturbation that the search may find. With retries, 2n are
+    set aside for each of them, which is room for one failure of every call; what is not set aside and not spent yet is
+    the budget of the search.
 
     With a run folder, each evaluation has a run folder of its own beside it: FOLDER-before, FOLDER-after, and
     FOLDER-after-2, FOLDER-after-3 ... if the search continues later and finds another perturbation. They make the
@@ -42,14 +43,21 @@ class Evaluations:
     budget: the most queries of the whole attack.
     constraint: k, bounds and groups of the search.
     arguments: the other arguments of the search, as `zt.minimize` takes them.
+    perturbations: how many the search may find, 1 by default.
     """
 
     def __init__(
-        self, problem: Universal, budget: int, constraint: Mapping[str, Any], arguments: Mapping[str, Any]
+        self,
+        problem: Universal,
+        budget: int,
+        constraint: Mapping[str, Any],
+        arguments: Mapping[str, Any],
+        perturbations: int = 1,
     ) -> None:
         self.problem, self.budget, self.constraint = problem, budget, constraint
         retries = check.count("retries", arguments.get("retries", 0), low=0)
         self.reserve = problem.n * (2 if retries else 1)  # queries that are set aside for each evaluation
+        self._perturbations = perturbations
         self._engine = {name: arguments[name] for name in _PASSED_ON if name in arguments}
         self._on_nan = arguments.get("on_nan", "stop")
         batch = problem.classifier.batch  # one call of the engine is one call of the model, which is repeated alone
@@ -58,14 +66,15 @@ class Evaluations:
         run = arguments.get("run")
         self._run = None if run is None else run_path(run)
         self._before_calls = 0
-        self._after_calls: dict[str, int] = {}  # by the folder's name
+        self._after_calls: dict[str, int] = {}  # by the folder's name, or by the digest of the perturbation
         self._find_earlier_sessions()
         if self._left_after_reserves() <= 0:
             spent = f" ({self._before_calls} have been spent)" if self._before_calls else ""
+            after = "the one" if perturbations == 1 else f"the {perturbations} evaluations"
             raise ValueError(
                 f"budget = {budget} is too small: {self.reserve} queries are set aside for the evaluation of the "
-                f"{problem.n} images before the search{spent}, and {self.reserve} for the one after it, which leaves "
-                "none for the search; raise the budget"
+                f"{problem.n} images before the search{spent}, and {perturbations * self.reserve} for {after} after "
+                "it, which leaves none for the search; raise the budget"
             )
 
     @property
@@ -135,15 +144,15 @@ class Evaluations:
             on_nan="stop" if self._on_nan == "worst" else self._on_nan,
             **self._engine,
         )
-        self._after_calls[str(folder)] = int(result.nfev)
+        self._after_calls[digest(theta) if folder is None else str(folder)] = int(result.nfev)
         if found is None:
             raise _reason(result, "after the search")
         self._check_count(folder, result)
         return found
 
     def _left_after_reserves(self) -> int:
-        """What evaluations leave for the search if the one afterwards stays within its reserve."""
-        return self.budget - max(self.reserve, self._before_calls) - self.reserve
+        """What evaluations leave for the search if those afterwards stay within their reserve."""
+        return self.budget - max(self.reserve, self._before_calls) - self._perturbations * self.reserve
 
     def _folder(self, name: str) -> Path | None:
         return None if self._run is None else Path(f"{self._run}-{name}")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zerothresh.attack.attacked import Attacked
 from zerothresh.attack.images import ImageStack
-from zerothresh.attack.universal_attack import Attacked
 from zerothresh.basics.foreign_text import printable
 
 Picture = NDArray[Any]

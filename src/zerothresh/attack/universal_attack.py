@@ -1,10 +1,11 @@
-"""`zt.attack.universal`: one sparse perturbation for many images, and what is promised about it."""
+"""`zt.attack.universal`: one sparse perturbation for many images, for one k or for several in one search."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,14 @@ from zerothresh.api.arguments import costs_of
 from zerothresh.api.minimizer import minimize
 from zerothresh.api.optimizer import Optimizer
 from zerothresh.api.result import Result
-from zerothresh.attack.classifier import Classifier, wrap
+from zerothresh.api.several_k import values_of_k
+from zerothresh.attack.attack_path import AttackPath
+from zerothresh.attack.attacked import Attacked
+from zerothresh.attack.classifier import wrap
 from zerothresh.attack.evaluations import Evaluations
 from zerothresh.attack.few_pixel import FewPixel
-from zerothresh.attack.images import ImageStack, check_labels, stack_images
+from zerothresh.attack.few_pixel_path import FewPixelPath
+from zerothresh.attack.images import check_labels, stack_images
 from zerothresh.attack.predictions import NO_PREDICTION, AttackStopped
 from zerothresh.attack.universal_problem import Universal
 from zerothresh.basics import check
@@ -26,8 +31,6 @@ from zerothresh.session.faults import Faults
 from zerothresh.session.status import Status
 
 Array = NDArray[np.float64]
-Labels = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _AMPLE = 10**12  # a budget for the check of the other arguments
 # Arguments of `minimize` that an attack passes on to its search: those of the optimiser itself, and the others.
@@ -38,111 +41,21 @@ _OF_THE_CALLS = (
 )
 
 
-@dataclass(frozen=True)
-class Attacked:
-    """A perturbation and its effect."""
-
-    theta: Array  # the perturbation as the classifier takes it, flat
-    k: int
-    granularity: str
-    budget: int
-    stack: ImageStack
-    labels: Labels
-    targets: Labels | None
-    before: Labels  # the predicted classes of the images as they are
-    after: Labels  # the predicted classes of the attacked images
-    queries: int  # images shown to the classifier, in all sessions and processes
-    search: Result | None  # None if there was nothing to attack
-    classifier: Classifier
-
-    @property
-    def right(self) -> Mask:
-        """Images that the classifier gets right as they are; the others are shown in reports, but do not count."""
-        return np.asarray(self.before == self.labels)
-
-    @property
-    def attacked(self) -> Mask:
-        """Images that were attacked: those that are right and, with a target, not of the target class already."""
-        return self.right if self.targets is None else np.asarray(self.right & (self.targets != self.labels))
-
-    @property
-    def fooled(self) -> Mask:
-        """Attacked images that the classifier now gets wrong or, with a target, takes for the target class."""
-        changed = self.after != self.labels if self.targets is None else self.after == self.targets
-        return np.asarray(self.attacked & changed)
-
-    @property
-    def success_rate(self) -> float:
-        """The share of the attacked images that are fooled; NaN if no image was attacked."""
-        return float(self.fooled.sum() / self.attacked.sum()) if self.attacked.any() else float("nan")
-
-    @property
-    def ended(self) -> str:
-        """Why the search ended."""
-        if self.search is not None:
-            done = self.complete and self.fooled.sum() == self.attacked.sum()
-            return "all attacked images are fooled" if done else str(self.search.message)
-        if self.right.any():
-            return "all images that the classifier gets right are of the target class already"
-        return "the classifier gets no image right as it is"
-
-    @property
-    def perturbation(self) -> NDArray[np.float64]:
-        """The perturbation in the layout of the user's images."""
-        return np.asarray(self.stack.to_user(self.theta[None])[0])
-
-    @property
-    def images(self) -> NDArray[np.float32]:
-        """The attacked images in the layout of the user's images."""
-        return self.stack.to_user(self.stack.attacked(self.theta))
-
-    @property
-    def channels(self) -> int:
-        """The number of coordinates that are not 0, which is what the paper counts."""
-        return int(np.count_nonzero(self.theta))
-
-    @property
-    def pixels(self) -> int:
-        """The number of pixels with at least one channel that is not 0."""
-        return int(np.unique(self.stack.groups[np.flatnonzero(self.theta)]).size)
-
-    @property
-    def l2(self) -> float:
-        """The Euclidean norm of the perturbation, before images are clipped."""
-        return float(np.linalg.norm(self.theta))
-
-    @property
-    def complete(self) -> bool:
-        """Whether the search ended normally; if not, `ended` says why, and few fooled images prove little."""
-        return self.search is None or self.search.status.success
-
-    def promises(self) -> dict[str, bool]:
-        """The promises of `universal`, each checked on the numbers themselves."""
-        low, high = self.stack.limits
-        images = self.images
-        return {
-            f"at most {self.k} {self.granularity}s changed": (
-                self.pixels if self.granularity == "pixel" else self.channels
-            )
-            <= self.k,
-            f"values within [{low:g}, {high:g}]": bool(images.min() >= low and images.max() <= high),
-            f"at most {self.budget} queries": self.queries <= self.budget,
-        }
-
-    def __repr__(self) -> str:
-        counts = f"{self.pixels} pixels, {self.channels} channels"
-        return (
-            f"<{int(self.fooled.sum())} of {int(self.attacked.sum())} images fooled, {counts}, l2 {self.l2:.3g}, "
-            f"{self.queries} queries{'' if self.complete else ', ended early'}>"
-        )
-
-
+@overload
+def universal(
+    classifier: Any, images: Any, labels: Any, *, k: int, ks: None = None, budget: int, **others: Any
+) -> Attacked: ...
+@overload
+def universal(
+    classifier: Any, images: Any, labels: Any, *, ks: Iterable[int], budget: int, **others: Any
+) -> AttackPath: ...
 def universal(
     classifier: Any,
     images: Any,
     labels: Any,
     *,
-    k: int,
+    k: int | None = None,
+    ks: Any = None,
     budget: int,
     granularity: str = "pixel",
     targeted: Any = None,
@@ -152,7 +65,7 @@ def universal(
     attack: Any = "best",
     seed: int | None = None,
     **search: Any,
-) -> Attacked:
+) -> Attacked | AttackPath:
     r"""Find one perturbation of at most k pixels that fools a classifier on many images, from its scores alone.
 
     Arguments
@@ -162,9 +75,12 @@ def universal(
     images: an array of shape (n, ...) in the value range of the classifier; NHWC and NCHW are recognised.
     labels: the true class of each image, of shape (n,).
     k: the most pixels (or channels of pixels) that are changed.
+    ks: instead of k, several of them, such as [1, 2, 5, 10, 20]: one search for all, in which each k goes on from what
+        smaller ones have found. It goes with ``attack="best"``.
     budget: the most queries; a query is one image shown to the classifier. It includes the evaluation of all n images
         before the search, which tells which of them the classifier gets right, and the one after the search, which
-        tells what the attack did. Each takes n queries; with ``retries``, 2n are set aside for each.
+        tells what the attack did. Each takes n queries; with ``retries``, 2n are set aside for each. With ``ks``, there
+        is one evaluation after the search for each k, unless it ends with the same perturbation as a smaller one.
     granularity: "pixel" (all channels of k pixels) or "channel" (k single numbers, as the paper counts).
     targeted: the class that the images should be taken for, one for all or one per image; None for any wrong class.
     bounds: the value range of a pixel, (low, high); None if the classifier declares it.
@@ -183,7 +99,7 @@ def universal(
 
     Returns
     -------
-    An `Attacked`.
+    An `Attacked`; with ``ks``, an `AttackPath`, which has one for each k.
 
     >>> import zerothresh as zt
     >>> x = np.random.default_rng(0).uniform(size=(20, 8, 8))
@@ -194,23 +110,29 @@ def universal(
     {'at most 4 pixels changed': True, 'values within [0, 1]': True, 'at most 800 queries': True}
     """
     check.one_of("granularity", granularity, ("pixel", "channel"))
-    check.count("k", k)
+    wanted = _wanted(k, ks)
     check.count("budget", budget)
     model = wrap(classifier, bounds=bounds, scores=scores)
     stack = stack_images(images, model, layout=layout, bounds=None if bounds is None else model.bounds)
     true = check_labels(labels, stack.n, codes=model.codes)
     if targeted is not None:
         check_labels(targeted, stack.n, what="targeted", codes=model.codes)
-    method = FewPixel(stack.grid) if isinstance(attack, str) and attack == "best" else attack
+    method, path = attack, None
+    if isinstance(attack, str) and attack == "best":
+        method = FewPixel(stack.grid)
+    if ks is not None:
+        if not isinstance(method, FewPixel):
+            raise ValueError(f"ks goes with attack='best' alone, not with {attack!r}: pass k, and attack once per k")
+        method = path = FewPixelPath(tuple(wanted), method)
     constraint: dict[str, Any] = {
-        "k": k,
+        "k": wanted[-1],
         "bounds": (-stack.width, stack.width),
         "groups": stack.groups if granularity == "pixel" else None,
     }
     # Whatever cannot work is refused here, before anything is paid for.
     everything = Universal(model, stack, true)
     _check_search(everything, method, seed, constraint, search)
-    evaluations = Evaluations(everything, budget, constraint, search)
+    evaluations = Evaluations(everything, budget, constraint, search, len(wanted))
     clean = evaluations.before()
     check_labels(labels, stack.n, clean.classes, codes=model.codes)
     targets = None
@@ -218,7 +140,7 @@ def universal(
         targets = check_labels(targeted, stack.n, clean.classes, "targeted", codes=model.codes)
     before = clean.labels
     chosen = np.flatnonzero((before == true) if targets is None else (before == true) & (targets != true))
-    theta, found, after = np.zeros(stack.d), None, before
+    found, points = None, dict[int, Array]()
     if chosen.size:
         problem = Universal(
             model,
@@ -228,16 +150,32 @@ def universal(
             allow_nan=search.get("on_nan") == "worst",
         )
         found = _search(problem, evaluations, {"method": method, "seed": seed, **constraint, **search})
-        theta = np.array(found.x)
-        attacked = evaluations.after(theta, found.nfev)
-        after = np.where(attacked.labels == NO_PREDICTION, before, attacked.labels)  # no prediction: not fooled
+        points = {wanted[0]: np.array(found.x)} if path is None else path.points
+    results = list[Attacked]()
+    theta, after = np.zeros(stack.d), before
+    for one in wanted:
+        if found is not None and one in points and not (results and np.array_equal(points[one], theta)):
+            attacked = evaluations.after(points[one], found.nfev)
+            labelled = np.where(attacked.labels == NO_PREDICTION, before, attacked.labels)  # no prediction: not fooled
+            theta, after = points[one], labelled
+        queries = evaluations.queries + (0 if found is None else found.nfev)
+        result = Attacked(theta, one, granularity, budget, stack, true, targets, before, after, queries, found, model)
+        better = results and result.fooled.sum() < results[-1].fooled.sum()  # what fools more for a smaller k does here
+        results.append(replace(results[-1], k=one) if better else result)
     # The classifier counts on its own, but knows nothing of other sessions and processes.
     queries = max(model.queries, evaluations.queries + (0 if found is None else found.nfev))
-    result = Attacked(theta, k, granularity, budget, stack, true, targets, before, after, queries, found, model)
-    broken = [promise for promise, kept in result.promises().items() if not kept]
+    results = [replace(result, queries=queries) for result in results]
+    broken = [promise for result in results for promise, kept in result.promises().items() if not kept]
     if broken:
         raise RuntimeError(f"the attack broke a promise, which is a fault in zerothresh: {', '.join(broken)}")
-    return result
+    return results[0] if path is None else AttackPath(tuple(results))
+
+
+def _wanted(k: Any, ks: Any) -> list[int]:
+    """The values of k in increasing order."""
+    if ks is not None and k is not None:
+        raise ValueError("k and ks exclude each other: pass k for one perturbation, or ks for several")
+    return [check.count("k", k)] if ks is None else values_of_k(ks)
 
 
 def _search(problem: Universal, evaluations: Evaluations, arguments: dict[str, Any]) -> Result:

@@ -16,6 +16,8 @@ _HELP = """Attack an image classifier with one perturbation of a few pixels for 
 
 --images is an .npz file with the arrays images and labels (or x and y), and optionally bounds, the value range.
 
+With --ks, it finds a perturbation for each of several k in one search, and the smallest one that fools all images.
+
 Without --model and --images, a small net for scikit-learn's digits is attacked, which needs no files.
 
 The report contains the perturbation, the attacked images, and a check of k, the value range and the budget."""
@@ -24,7 +26,13 @@ The report contains the perturbation, the attacked images, and a check of k, the
 def attack(
     model: Annotated[Path | None, typer.Option(help="The model, an ONNX file.")] = None,
     images: Annotated[Path | None, typer.Option(help="An .npz file with images and labels.")] = None,
-    k: Annotated[int, typer.Option("--k", "-k", help="The most pixels (or channels) to change.")] = 20,
+    k: Annotated[
+        int | None, typer.Option("--k", "-k", help="The most pixels (or channels) to change; 20 by default.")
+    ] = None,
+    ks: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Several k in one search: 1,2,5,10,20, or 1:5 for all from 1 to 5."),
+    ] = None,
     budget: Annotated[int, typer.Option(help="The most queries; a query is one image shown to the model.")] = 6000,
     granularity: Annotated[
         str, typer.Option(help="What k counts: pixel, or channel (single numbers, as in the paper).")
@@ -55,12 +63,18 @@ def attack(
 ) -> None:
     """Attack a classifier."""
     with speaking():
-        from zerothresh.attack import digits, universal
+        from zerothresh.attack import AttackPath, digits, universal
         from zerothresh.attack.predictions import AttackStopped
         from zerothresh.basics.files import check_folder
-        from zerothresh.reports import attack_page
+        from zerothresh.cli.load import whole_numbers
+        from zerothresh.reports import attack_page, attack_path_page
 
         with refusing():
+            if k is not None and ks is not None:
+                raise BadInput("--k and --ks exclude each other: give --k for one perturbation, or --ks for several")
+            wanted: dict[str, Any] = {"k": 20 if k is None else k}
+            if ks is not None:
+                wanted = {"ks": whole_numbers("--ks", ks)}
             if model is None and images is None:
                 classifier: Any
                 classifier, x, y = digits(3)
@@ -83,7 +97,7 @@ def attack(
                     classifier,
                     x,
                     y,
-                    k=k,
+                    **wanted,
                     budget=budget,
                     granularity=granularity,
                     targeted=target,
@@ -105,9 +119,14 @@ def attack(
                 reason = (str(error).splitlines() or [""])[0]
                 say(f"zerothresh: the model failed: {type(error).__name__}: {reason}", err=True)
                 raise typer.Exit(FAILED) from None
-            attack_page.write(out, found)
-        facts = attack_page.facts(found)
-        promises = facts.pop("promises")
+            if isinstance(found, AttackPath):
+                attack_path_page.write_path(out, found)
+                facts = attack_path_page.path_facts(found)
+                say(repr(found))
+            else:
+                attack_page.write(out, found)
+                facts = attack_page.facts(found)
+        promises, _ = facts.pop("promises"), facts.pop("path", None)
         rows = {name.replace("_", " "): _formatted(value) for name, value in facts.items()}
         rows |= {promise: "kept" if kept else "BROKEN" for promise, kept in promises.items()}
         print_rows("Universal few-pixel attack", rows)
@@ -121,6 +140,8 @@ attack.__doc__ = _HELP
 
 
 def _formatted(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_formatted, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

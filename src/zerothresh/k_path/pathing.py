@@ -15,6 +15,7 @@ from zerothresh.api.coordinate_names import names_of
 from zerothresh.api.fit import fit_of
 from zerothresh.api.minimizer import minimize
 from zerothresh.api.result import Progress, Result
+from zerothresh.api.several_k import values_of_k
 from zerothresh.basics import check
 from zerothresh.constraint.threshold import Constraint
 from zerothresh.k_path.criteria import held_out, information, likelihood_of, one_standard_error
@@ -207,19 +208,6 @@ def path(
     if folder is not None and (book.begun or earlier):
         folder.write(book.segments if book.begun else earlier, found.columns())
     return found
-
-
-def values_of_k(ks: Any) -> list[int]:
-    """Return the values of k in increasing order, each once."""
-    if isinstance(ks, (str, bytes)) or check.whole(ks) is not None:
-        raise ValueError(f"ks must be several whole numbers, such as [1, 2, 5] or range(1, 21), not {check.shown(ks)}")
-    try:
-        given = list(ks)
-    except TypeError:
-        raise ValueError(f"ks must be several whole numbers, such as [1, 2, 5], not {check.shown(ks)}") from None
-    if not given:
-        raise ValueError("ks is empty: give at least one k, such as [1, 2, 5]")
-    return sorted({check.count("each k", k, what=" (non-zero coordinates)") for k in given})
 
 
 def _made(method: Any, options: dict[str, Any] | None, patience: int | None) -> Any:

@@ -19,6 +19,7 @@ from zerothresh.reports.tables import ReportTable
 
 MOST_IMAGES_DRAWN = 40
 _IMAGES_PER_ROW = 10
+_TABLES = ("promises", "path")  # the facts that are tables
 _LONGEST_OPEN_TABLE = 20  # rows; longer tables are folded
 
 
@@ -54,16 +55,10 @@ def facts(found: Attacked) -> dict[str, Any]:
 def write(folder: Path, found: Attacked) -> None:
     """Write the report: a page, the pictures, the labels, the numbers, and the perturbation itself."""
     numbers = facts(found)
-    stream = io.BytesIO()
-    np.savez_compressed(stream, perturbation=found.perturbation, images=found.images, labels=found.labels)
-    contents: dict[str, str | bytes] = {
-        "attack.npz": stream.getvalue(),
-        "attack.json": json.dumps(numbers, indent=1) + "\n",
-    }
-    for name, content in contents.items():  # first what was paid for, in case the rest fails
-        files.write(folder / name, content)
-    tables = [_summary_table(numbers), _image_table(found)]
-    figure = _figure(found)
+    arrays = {"perturbation": found.perturbation, "images": found.images, "labels": found.labels}
+    contents = keep(folder, numbers, arrays)
+    tables = [summary_table(numbers), image_table(found)]
+    figure = images_figure(found)
     contents |= files_of([figure], tables)
     lead = [
         f"{numbers['fooled']} of {numbers['attacked']} images that {numbers['model']} gets right are fooled by one "
@@ -77,28 +72,40 @@ def write(folder: Path, found: Attacked) -> None:
         "evaluation of all images before the search, the search itself, and the evaluation after it.",
         "Images that the model gets wrong before the attack are shown in brackets and do not count.",
     ]
-    contents["index.html"] = render_page(
-        "A universal few-pixel attack",
-        lead,
-        [],
-        None,
-        [Section("attack", "The attack", [], [figure], tables, {})],
-        notes,
-        sorted(contents),
-        f"{versions_line()}, {datetime.now(UTC):%Y-%m-%d}",
-    )
+    finish(folder, contents, lead, [Section("attack", "The attack", [], [figure], tables, {})], notes)
+
+
+def keep(folder: Path, numbers: dict[str, Any], arrays: dict[str, Any]) -> dict[str, str | bytes]:
+    """Write what was paid for, before anything else may fail; return these files by name."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    contents: dict[str, str | bytes] = {
+        "attack.npz": stream.getvalue(),
+        "attack.json": json.dumps(numbers, indent=1) + "\n",
+    }
     for name, content in contents.items():
+        files.write(folder / name, content)
+    return contents
+
+
+def finish(
+    folder: Path, contents: dict[str, str | bytes], lead: list[str], sections: list[Section], notes: list[str]
+) -> None:
+    """Write the page, and all files that it links to."""
+    versions = f"{versions_line()}, {datetime.now(UTC):%Y-%m-%d}"
+    page = render_page("A universal few-pixel attack", lead, [], None, sections, notes, sorted(contents), versions)
+    for name, content in {**contents, "index.html": page}.items():
         files.write(folder / name, content)
 
 
-def _summary_table(numbers: dict[str, Any]) -> ReportTable:
-    """The facts and the promises, one row each."""
-    rows = [[name.replace("_", " "), _formatted(value)] for name, value in numbers.items() if name != "promises"]
+def summary_table(numbers: dict[str, Any]) -> ReportTable:
+    """The facts and the promises, one row each; what is a table of its own is left out."""
+    rows = [[name.replace("_", " "), _formatted(value)] for name, value in numbers.items() if name not in _TABLES]
     rows += [[f"promise: {promise}", "kept" if kept else "BROKEN"] for promise, kept in numbers["promises"].items()]
     return ReportTable("summary", "In numbers", ["", ""], rows, ["name", "value"], rows)
 
 
-def _image_table(found: Attacked) -> ReportTable:
+def image_table(found: Attacked) -> ReportTable:
     """The classes of every image: the true one, and the predicted ones before and after the attack."""
     header = ["image", "label", "as it is", "attacked", "fooled"]
     columns = [
@@ -121,12 +128,14 @@ def _outcome(fooled: bool, right: bool) -> str:
 
 
 def _formatted(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_formatted, value))
     if isinstance(value, float):
         return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _figure(found: Attacked) -> Drawn:
+def images_figure(found: Attacked) -> Drawn:
     """The images as they are and attacked, ten per row."""
     rows = []
     for at in range(0, min(found.stack.n, MOST_IMAGES_DRAWN), _IMAGES_PER_ROW):

@@ -87,7 +87,7 @@ CHOOSING, QUICK_CHOOSING = 10, 1
 def method_of(label: str, eta: float, images: ImageStack) -> Any:
     """Return a method by its label; `auto` and `best` ignore the learning rate."""
     if label == BEST:
-        return FewPixel(images.grid)
+        return FewPixel(images.grid, mixed=False)  # single numbers alone, as the published figures have it
     if label == "auto":
         return make("auto")
     return {**FIGURE, **BESIDE}[label](eta, M)
