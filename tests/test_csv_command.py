@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -135,6 +136,58 @@ def test_messages_about_a_table_speak_of_its_columns(call, tmp_path, command, si
     done = call(command, "--csv", "data.csv", "--target", "y", *sizes, "--budget", 1000, *arguments)
     assert done.exit_code == 2, done.output
     assert message in " ".join(done.output.split())
+
+
+def test_the_summary_counts_and_names_columns_and_says_what_the_model_is_worth(call):
+    done = call(
+        "solve", "--csv", "data.csv", "--target", "y", "-k", 2, "--loss", "mae", "--budget", 20_000, "--seed", 0
+    )
+    said = " ".join(done.output.split())
+    assert "2 of at most 2, in 5 columns" in said
+    assert "support a c" in said
+    worth, alone = re.search(r"mae on the rows of the table: (\S+); with the intercept alone: (\S+)", said).groups()
+    assert float(worth) < 0.2 < 2 < float(alone)
+
+
+def test_a_model_that_is_no_better_than_the_intercept_is_a_failure_that_says_so(call):
+    done = call("solve", "--csv", "data.csv", "--target", "y", "-k", 2, "--loss", "mae", "--budget", 100, "--seed", 0)
+    said = " ".join(done.output.split())
+    worth, alone = re.search(r"mae on the rows of the table: (\S+); with the intercept alone: (\S+)", said).groups()
+    assert float(worth) >= float(alone)
+    assert done.exit_code == 1, done.output
+    assert "no better than the intercept alone: a call is the loss of one row" in said or "nothing better" in said
+
+
+def test_only_the_logistic_loss_is_said_to_model_log_odds(call):
+    done = call(
+        "solve", "--csv", "kinds.csv", "--target", "kind", "-k", 1, "--loss", "mae", "--budget", 4000, "--seed", 0
+    )
+    assert "log-odds" not in done.output
+    assert "model of kind, which is 1 for 'yes' and 0 for 'no':" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_tables_of_other_programs_are_read_as_well(call, tmp_path, separator):
+    table = [line.split(",") for line in (tmp_path / "data.csv").read_text().splitlines()]
+    decimal = "," if separator == ";" else "."
+    lines = [
+        separator.join([label, *(cell.replace(".", decimal) for cell in row)])
+        for label, row in zip(["", *"r" * (len(table) - 1)], table, strict=True)
+    ]
+    (tmp_path / "other.csv").write_text("\n".join(lines) + "\n")
+    usual, other = (
+        call("solve", "--csv", name, "--target", "y", "-k", 2, "--budget", 3000, "--seed", 0)
+        for name in ("data.csv", "other.csv")
+    )
+    assert usual.output.split("model of y:")[1] == other.output.split("model of y:")[1]
+    assert "labels of the rows, and left out" in " ".join(other.output.split())
+
+
+def test_a_column_without_a_name_is_refused(call, tmp_path):
+    (tmp_path / "nameless.csv").write_text("a,,y\n1,2,1\n2,1,3\n4,2,2\n")
+    done = call("solve", "--csv", "nameless.csv", "--target", "y", "-k", 1, "--budget", 100)
+    assert done.exit_code == 2
+    assert "column 2 has no name in the first line" in " ".join(done.output.split())
 
 
 def test_a_constant_column_is_named(call, tmp_path):

@@ -298,6 +298,7 @@ def need_matplotlib(option: str) -> None:
 
 
 INTERCEPT = "intercept"
+FIRST_LEVEL = 1.0  # standard deviations of the target above its mean, where the search for a model begins
 
 
 class TableProblem(NamedTuple):
@@ -306,6 +307,25 @@ class TableProblem(NamedTuple):
     problem: LinearTable
     names: tuple[str, ...]
     classes: tuple[str, ...] | None
+    loss: str
+
+    def start(self, x0: Path | None) -> Any:
+        """Return the start: an intercept above most of the target, or its log-odds, unless the user has one.
+
+        Nearly all rows are then off to the same side. In the midst of them, a loss with a kink has kinks all around; at
+        0, the result would depend on the origin of the target.
+        """
+        import numpy as np
+
+        if x0 is not None:
+            return read_array(x0, "--x0")
+        theta, y = np.zeros(self.problem.d), self.problem.y
+        if self.loss == "logistic":
+            share = np.clip(y.mean(), 1 / y.size, 1 - 1 / y.size)
+            theta[-1] = np.log(share / (1 - share))
+        else:
+            theta[-1] = y.mean() + FIRST_LEVEL * y.std()
+        return theta
 
     def k(self, k: int) -> int:
         """Return k with the place of the intercept."""
@@ -362,6 +382,17 @@ class TableProblem(NamedTuple):
                     "--bounds-file hold for the coefficients in the units of the table"
                 )
 
+    def is_useless(self, x: Any) -> bool:
+        """Return whether the intercept alone would be as good on the rows of the table."""
+        return not self.problem.F(x) < self.problem.F(self.problem.constant())
+
+    def advice(self, calls: int) -> str:
+        """Say what to do about a model that is no better than the intercept alone."""
+        return (
+            "the model is no better than the intercept alone: a call is the loss of one row, so that "
+            f"{calls:,} calls are {calls / self.problem.n:.1f} passes over the table; give a larger --budget"
+        )
+
     def model(self, x: Any) -> dict[str, float]:
         """Return the coefficients that are not 0 by name, in the units of the table, the intercept first."""
         values = self.problem.coefficients(x)
@@ -384,6 +415,8 @@ def table(file: Path, target: str | None, loss_text: str | None) -> TableProblem
         columns = parse(text, target)
         for j in np.flatnonzero((columns.X[0] == columns.X).all(axis=0)).tolist():
             raise ValueError(f"column {columns.names[j]!r} has the same value in all rows: leave it out")
+        if columns.labelled:
+            say("zerothresh: the first column has no name; it is taken as labels of the rows, and left out", err=True)
         name = "mse" if loss_text is None else loss_text
         own = {"mae": linear_table.absolute, "mape": linear_table.relative, "logistic": linear_table.log_loss}
         if name == "logistic" and not np.isin(columns.y, (0.0, 1.0)).all():
@@ -393,18 +426,27 @@ def table(file: Path, target: str | None, loss_text: str | None) -> TableProblem
         known = own.get(name)
         value = known or linear_table.OfResidual(loss_of(loss("squared" if name == "mse" else name)).value)
         return TableProblem(
-            linear_table.LinearTable(columns.X, columns.y, value), (*columns.names, INTERCEPT), columns.classes
+            linear_table.LinearTable(columns.X, columns.y, value), (*columns.names, INTERCEPT), columns.classes, name
         )
     except ValueError as error:
         raise BadInput(f"--csv {file}: {error}") from None
 
 
 def model_lines(found: TableProblem, target: str | None, x: Any) -> list[str]:
-    """Return the model as lines: a coefficient per line, in the units of the table."""
+    """Return the model as lines: a coefficient per line, in the units of the table, and what it is worth."""
     model = found.model(x)
     wide = max(map(len, model))
-    of = f"the log-odds of {found.classes[1]!r}" if found.classes is not None else str(target)
-    return [f"model of {of}:", *(f"  {name.ljust(wide)}  {value: .6g}" for name, value in model.items())]
+    of = str(target)
+    if found.classes is not None:
+        of = f"{target}, which is 1 for {found.classes[1]!r} and 0 for {found.classes[0]!r}"
+    if found.loss == "logistic":
+        of = f"the log-odds of {repr(found.classes[1]) if found.classes is not None else f'{target} = 1'}"
+    worth, alone = found.problem.F(x), found.problem.F(found.problem.constant())
+    return [
+        f"model of {of}:",
+        *(f"  {name.ljust(wide)}  {value: .6g}" for name, value in model.items()),
+        f"{found.loss} on the rows of the table: {worth:.6g}; with the intercept alone: {alone:.6g}",
+    ]
 
 
 def names_in(option: str, text: str | None, found: TableProblem | None) -> list[int] | None:

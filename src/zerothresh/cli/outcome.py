@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +109,19 @@ def write(
 
 
 def show(
-    result: Result, k: int, seconds: float, out: Path | None, trace: Path | None = None, *, verbose: bool = False
+    result: Result,
+    k: int,
+    seconds: float,
+    out: Path | None,
+    trace: Path | None = None,
+    *,
+    verbose: bool = False,
+    columns: Sequence[str] | None = None,
 ) -> None:
-    """Print the summary; if verbose, first what the method found and chose."""
+    """Print the summary; if verbose, first what the method found and chose.
+
+    ``columns`` are the names of the coordinates of a table, of which the last one, the intercept, is not counted.
+    """
     if verbose:
         for calls, remark in result.remarks:
             say(f"after {calls:,} calls: {remark}")
@@ -120,14 +130,16 @@ def show(
             say("calls by strategy: " + ", ".join(f"{name} {calls:,}" for name, calls in made))
         if not result.remarks:
             say(f"{name_of(result.method)} makes no choices of its own: all settings are given")
-    some = " ".join(map(str, result.support[:_MOST_SHOWN]))
-    more = " ..." if result.support.size > _MOST_SHOWN else ""
+    d = result.x.size if columns is None else len(columns) - 1
+    support = result.support[result.support < d]
+    some = " ".join(str(j) if columns is None else columns[j] for j in support[:_MOST_SHOWN])
+    more = " ..." if support.size > _MOST_SHOWN else ""
     rows = {
         "F": "not known" if math.isnan(result.fun) else f"{result.fun:.8g}",
         "#IZO": f"{result.nfev:,} of {result.budget:,}",
         "#NHT": f"{result.nht:,}",
         "steps": f"{result.nit:,}",
-        "non-zeros": f"{result.support.size} of at most {k}, in {result.x.size:,} coordinates",
+        "non-zeros": f"{support.size} of at most {k}, in {d:,} {'coordinates' if columns is None else 'columns'}",
         "support": f"{some}{more}" if some else "empty",
         "stopped": reason(result),
         "time": f"{seconds:.2f} s",

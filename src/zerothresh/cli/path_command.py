@@ -140,7 +140,7 @@ def path(
             if model is not None:
                 model.refuse({"--groups": groups, "--simplex": simplex, "--values": values})
                 fun, chosen_include = model.problem, model.include(chosen_include, chosen_exclude, wanted)
-            start = load.start(x0, dim, fun)
+            start = load.start(x0, dim, fun) if model is None else model.start(x0)
             home = Path.cwd()
             begun = time.perf_counter()
             signal.signal(signal.SIGTERM, signal.default_int_handler)

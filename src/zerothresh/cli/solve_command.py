@@ -113,7 +113,7 @@ def solve(
             if model is not None:
                 model.refuse({"--groups": groups, "--simplex": simplex, "--values": values})
                 fun, chosen_include = model.problem, model.include(chosen_include, chosen_exclude, [k])
-            start = load.start(x0, dim, fun)
+            start = load.start(x0, dim, fun) if model is None else model.start(x0)
             if run is not None and not quiet:
                 _announce(run, budget)
             home = Path.cwd()  # the function may change the current folder, but the files belong here
@@ -159,18 +159,23 @@ def solve(
         if result.failure is not None and result.status.name == "FAILED":
             say(own_traceback(result.failure.error), err=True, nl=False)
         if not quiet:
-            outcome.show(result, k if model is None else model.k(k), seconds, out, trace, verbose=verbose)
+            outcome.show(
+                result, k, seconds, out, trace, verbose=verbose, columns=None if model is None else model.names
+            )
             if model is not None:
                 say("\n".join(load.model_lines(model, target, result.x)))
         if not result.success:
             say(f"zerothresh: {outcome.reason(result)}", err=True)
+        useless = model is not None and result.success and model.is_useless(result.x)
+        if model is not None and useless:
+            say(f"zerothresh: {model.advice(result.nfev)}", err=True)
         os.chdir(home)
         named = objective if objective is not None else f"{csv}:{target}"
         coefficients = None if model is None else model.model(result.x)
         written = outcome.write(result, named, k, seconds, run, out, trace, coefficients)
         if run is not None and not (quiet and result.success):
             _how_to_continue(result, run)
-    raise typer.Exit(_code(result) if written else FAILED)
+    raise typer.Exit(_code(result) if written and not useless else FAILED)
 
 
 def _announce(run: Path, budget: int) -> None:

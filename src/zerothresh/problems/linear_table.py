@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
@@ -72,6 +73,15 @@ class LinearTable:
     def F(self, x: Array) -> float:
         """Return the mean loss."""
         return float(self.loss(self.Z @ x, self.y).mean())
+
+    def constant(self) -> Array:
+        """Return the point with the best intercept, and no columns: what a model has to beat."""
+        x, middle, spread = np.zeros(self.d), self.y.mean(), self.y.std()
+        x[-1] = middle
+        if spread > 0:
+            ends = (middle - spread, middle + spread)
+            x[-1] = minimize_scalar(lambda level: self.loss(np.full(self.n, level), self.y).mean(), bracket=ends).x
+        return x
 
     def coefficients(self, x: Array) -> Array:
         """Return the coefficients in the units of the table, and the intercept as the last one."""
