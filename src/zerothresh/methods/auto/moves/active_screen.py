@@ -11,6 +11,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.moves.bisection import Bisection
+from zerothresh.methods.auto.moves.slope_decoding import SlopeDecoding
 from zerothresh.methods.auto.moves.wide_bisection import WideBisection
 from zerothresh.methods.auto.settings.active_subset_settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
@@ -54,6 +55,7 @@ class ActiveScreen:
         self.active: dict[int, float] = {}
         self.lowest: tuple[Array, Array] = (context.theta0, np.full(self.components.size, np.inf))
         self._pairs: list[Bisection] = []
+        self.steepest = np.zeros(self.components.size)  # the largest slopes that were found, per length of the region
 
     @property
     def known(self) -> Indices:
@@ -141,6 +143,8 @@ class ActiveScreen:
         """
         context, quiet, size = self.context, 0, self.components.size
         end = context.used + self.most_calls
+        if not self.active:
+            yield from self.decode(*self.lowest, self.unknown, share)
         while quiet < (quiet_pairs if self.active else SET.plateau_pairs) and context.used < end:
             if context.left < SET.pair_values * size or not self.unknown.size:
                 return
@@ -185,6 +189,8 @@ class ActiveScreen:
             if self.comparison.distance(at_a, at_b, share, 2) <= 1:
                 return False
         differing = self.unknown[a[self.unknown] != b[self.unknown]]
+        if (yield from self.decode(*((a, at_a) if at_a.mean() <= at_b.mean() else (b, at_b)), differing, share)):
+            return True
         order = differing[self.context.rng.subset(differing.size, differing.size)]
         limit = self.limit - len(self.active)
         kind = Bisection if self.context.width == 1 else WideBisection
@@ -194,6 +200,29 @@ class ActiveScreen:
         for mask, value in zip(pair.asked, pair.answers, strict=True):
             if value.mean() < self.lowest[1].mean():
                 self.lowest = np.where(mask, b, a), value
+        self.active.update(found)
+        return bool(found)
+
+    def decode(self, base: Array, at_base: Array, candidates: Indices, share: float) -> Generator[Probes, Answers, bool]:
+        """Look for coordinates by the slopes at a point; return whether one was found."""
+        if self.random or not np.isfinite(at_base).all():
+            return False
+        order = candidates[self.context.rng.subset(candidates.size, candidates.size)]
+        limit = self.limit - len(self.active)
+        decoding = SlopeDecoding(
+            self.context,
+            self.comparison,
+            self.components,
+            base,
+            at_base,
+            self.region(),
+            order,
+            share=share,
+            limit=limit,
+            steepest=self.steepest,
+        )
+        found = yield from decoding.search(self.most_calls)
+        self.steepest = np.max([np.abs(slope) for slope in decoding.slopes.values()] + [self.steepest], axis=0)
         self.active.update(found)
         return bool(found)
 

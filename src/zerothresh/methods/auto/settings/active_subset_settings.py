@@ -38,6 +38,22 @@ ACTIVE_SUBSET = ActiveSubsetSettings()
 
 
 @dataclass(frozen=True)
+class SlopeSettings:
+    """How coordinates are found by the slopes of groups where values have no random noise."""
+
+    step: float = 0.3  # times the square root of what values may be off by over their spread: both errors are alike
+    longest_step: float = 1e-2  # of the region: values so coarse that steps are longer tell too little of codes
+    longest_code: float = 2.0  # steps: codes lie between 1 and this, so that all steps go to the same side
+    spacings: float = 4.0  # of floating-point numbers, by which the codes of neighbours differ
+    bends: float = 2.0  # times the second difference along all coordinates: how far a change may be off
+    clear: float = 4.0  # errors within which there is one place only: then it is taken without a call of its own
+    weak_slope: float = 2e-3  # of the largest: less is a weak coordinate, or one that matters elsewhere
+
+
+SLOPES = SlopeSettings()
+
+
+@dataclass(frozen=True)
 class WideSettings:
     """What idle workers are spent on where many calls take no longer than one (`parallel`)."""
 

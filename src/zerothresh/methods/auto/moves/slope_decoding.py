@@ -1,0 +1,251 @@
+"""Which coordinates does F depend on? The slopes of groups tell, where values have no random noise.
+
+Around a base point, F changes linearly along short steps, and only few of its slopes g_j are not zero. Two calls tell
+everything of a group with one such slope: one moves all of its coordinates by a step, the other moves each by a step
+whose length is the code of the coordinate. The ratio of the changes is the code of the coordinate that is looked for,
+whatever the size of the group. A ratio that is no code shows that a group has several slopes. Then it is halved, which
+costs two calls, because the changes of the second half are those of the whole less those of the first. What is found is
+subtracted from the sums of all coordinates: a weak slope that is left over is found in the same way.
+
+Six of 10,000 coordinates take about 20 calls, and as many of a million, where bisection takes log2(d) for each.
+
+References: see `slope_groups.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.models.slope_groups import NOT_FOUND, SlopeGroup
+from zerothresh.methods.auto.models.value_comparison import ValueComparison
+from zerothresh.methods.auto.moves.bisection import TooManyActive
+from zerothresh.methods.auto.settings.active_subset_settings import SLOPES as SET
+from zerothresh.methods.auto.settings.floating_point import EPS, TINY
+from zerothresh.methods.program.context import Context
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
+
+
+def step_share(comparison: ValueComparison) -> float:
+    """Return the length of a step as a share of the region: longer ones for coarser values; 0 if none shows a slope."""
+    spread = comparison.high - comparison.low
+    if not (spread > 0).any():
+        return 0.0
+    coarse = float((comparison.floor() / np.maximum(spread, TINY)).min())
+    share = SET.step * math.sqrt(coarse)
+    return share if share <= SET.longest_step else 0.0
+
+
+class SlopeDecoding:
+    """The search for slopes around one point.
+
+    Arguments
+    ---------
+    context: the run.
+    comparison: tells how far values may be off.
+    components: the components of which values are taken.
+    base: array (d,), the point. at_base: array (components,), the values there.
+    region: the lower and the upper end per coordinate.
+    candidates: the coordinates that are looked through, in random order.
+    share: float, of the spread of the values so far: of slopes that would change F by less over the whole region, only
+        those are found that are alone in their group.
+    limit: int, the number of active groups from which on the search is given up.
+    steepest: array (components,), the largest slopes that are known already, per length of the region.
+
+    Attributes
+    ----------
+    slopes: the slopes that were found, (components,) each, per length of the region.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        comparison: ValueComparison,
+        components: Indices,
+        base: Array,
+        at_base: Array,
+        region: tuple[Array, Array],
+        candidates: Indices,
+        share: float,
+        limit: int,
+        steepest: Array,
+    ) -> None:
+        self.context, self.comparison, self.components = context, comparison, components
+        self.base, self.at_base, self.candidates, self.limit = base, at_base, candidates, limit
+        self.share = share
+        self.step = step_share(comparison)
+        low, high = (end[candidates] for end in region)
+        own = base[candidates]
+        fine = SET.spacings * EPS * candidates.size * np.abs(own)  # codes of neighbours must differ in rounded points
+        steps = np.minimum(np.maximum(self.step * (high - low), fine), SET.longest_step * (high - low))
+        self.steps = np.where(own + SET.longest_code * steps <= high, steps, -steps)
+        self.codes = np.linspace(1.0, SET.longest_code, candidates.size)
+        self.ratios = self._moves(np.arange(candidates.size), self.codes) / self._moves(np.arange(candidates.size), 1.0)
+        self.scale = (high - low) / self._moves(np.arange(candidates.size), 1.0)  # from changes to slopes
+        self.groups: list[SlopeGroup] = []
+        self.error = self.stray = np.zeros(components.size)
+        self.largest = steepest * self.step  # the largest change along one coordinate that is known
+        self.checked: set[int] = set()  # places that a call of their own has shown
+        self.slopes: dict[int, Array] = {}
+
+    def _moves(self, places: Indices, codes: Array | float) -> Array:
+        """Return by how much the coordinates at these places move, as rounded points have it."""
+        own = self.base[self.candidates[places]]
+        return np.asarray(own + codes * self.steps[places] - own)
+
+    def _ask(self, wanted: list[tuple[Indices, Array | float]]) -> Generator[Probes, Answers, list[Array]]:
+        """Return the changes of the components where the coordinates at some places move by coded steps."""
+        points = []
+        for places, codes in wanted:
+            point, chosen = self.base.copy(), self.candidates[places]
+            point[chosen] += codes * self.steps[places]
+            points.append(point)
+        values = yield from self.context.values(points, self.components)
+        for value in values:
+            self.comparison.see(value)
+        return [value - self.at_base for value in values]
+
+    def search(self, calls: float) -> Generator[Probes, Answers, dict[int, float]]:
+        """Look for slopes with so many calls at most; return the coordinates that have some, and their effects.
+
+        An effect is the change of F over the region, if it were linear, in units of what can be seen.
+        """
+        self.end = self.context.used + calls
+        whole = np.arange(self.candidates.size)
+        if not self._affords(3) or self.step <= 0:
+            return {}
+        asked: list[tuple[Indices, Array | float]] = [(whole, 1.0), (whole, self.codes), (whole, SET.longest_code)]
+        plain, coded, far = yield from self._ask(asked)
+        bend = np.abs(far - SET.longest_code * plain)
+        self.error = self.comparison.floor() + SET.bends * bend
+        self.largest = np.maximum(self.largest, np.abs(plain))
+        root = SlopeGroup(whole, plain, coded, weak=self._weak(plain) and self._weak(coded))
+        if not self._seen(plain) and not self._seen(coded):
+            return {}
+        self.groups = [root]
+        yield from self._resolve_all()
+        while (yield from self._some_are_wrong()):
+            yield from self._resolve_all()
+        floor = np.maximum(self.comparison.floor(), TINY)
+        found = {}
+        for group in self._found():
+            j = int(self.candidates[group.place])
+            self.slopes[j] = group.plain * self.scale[group.place]
+            found[j] = float(np.abs(self.slopes[j] / floor).max())
+        return found
+
+    def _affords(self, count: int) -> bool:
+        size = count * self.components.size
+        return self.context.used + size <= self.end and self.context.left >= size
+
+    def _found(self) -> list[SlopeGroup]:
+        return [group for group in self.groups if group.place != NOT_FOUND]
+
+    def _seen(self, change: Array) -> bool:
+        return bool((np.abs(change) > self.error).any())
+
+    def _weak(self, change: Array) -> bool:
+        """Whether a slope is hidden by errors, small against the largest, or changes F little over the whole region."""
+        if self.share > 0:
+            spread = self.comparison.high - self.comparison.low
+            unseen = np.maximum(self.share * self.step * spread, SET.weak_slope * self.largest)
+        return bool((np.abs(change) <= np.maximum(self.error, unseen if self.share > 0 else 0.0)).all())
+
+    def _resolve_all(self) -> Generator[Probes, Answers, None]:
+        """Find the place of each slope, as long as there are calls."""
+        while open_ := [group for group in self.groups if group.place == NOT_FOUND]:
+            self.largest = np.max([np.abs(group.plain) for group in self.groups] + [self.largest], axis=0)
+            if not self._affords(2):
+                break
+            yield from self._resolve(max(open_, key=self._urgency))
+            if len(self.groups) > self.limit:
+                raise TooManyActive
+
+    def _urgency(self, group: SlopeGroup) -> float:
+        """The largest group is next, but for a weak one that tells whether there are many weak slopes."""
+        return math.inf if group.weak else float(np.abs(group.plain).max())
+
+    def _resolve(self, group: SlopeGroup) -> Generator[Probes, Answers, None]:
+        """Find the place of the only slope of a group, or halve the group."""
+        if group.places.size == 1:
+            group.place = int(group.places[0])
+            return
+        if not group.several:
+            error = self.error + self.stray
+            within = group.within(self.ratios, error)
+            if within.size == 1 and group.within(self.ratios, SET.clear * error).size == 1:
+                group.place = int(within[0])
+                return
+            if 0 < within.size <= group.places.size // 2:
+                yield from self._zoom(group, within)
+            if group.place != NOT_FOUND:
+                return
+        if group.weak:
+            self.groups.remove(group)
+            self.stray = np.maximum(self.stray, np.abs(group.plain))
+        else:
+            yield from self._halve(group)
+
+    def _zoom(self, group: SlopeGroup, within: Indices) -> Generator[Probes, Answers, None]:
+        """Ask which of the places that may be the one it is, with codes of their own; if none is, there are several."""
+        error = self.error + self.stray
+        while self._affords(1):
+            codes = np.linspace(1.0, SET.longest_code, within.size) if within.size > 1 else np.ones(1)
+            change = (yield from self._ask([(within, codes)]))[0]
+            ratios = self._moves(within, codes) / self._moves(within, 1.0)
+            off = np.abs(change - ratios[:, None] * group.plain) / np.maximum(error, TINY)
+            left = within[off.max(axis=1) <= 1 + ratios]
+            if not left.size:
+                group.several = True
+                return
+            if left.size == 1 or 2 * left.size > within.size:
+                group.place = int(left[0]) if left.size == 1 else NOT_FOUND
+                self.checked |= {group.place}
+                return
+            within = left
+
+    def _halve(self, group: SlopeGroup) -> Generator[Probes, Answers, None]:
+        """Divide a group at the place between its slopes; a half without visible slopes is left out."""
+        parts = np.split(group.places, [group.cut(self.ratios)])
+        first = (yield from self._ask([(parts[0], 1.0)]))[0]
+        second = group.plain - first
+        if not self._seen(first) or not self._seen(second):
+            group.places, group.several = parts[0] if self._seen(first) else parts[1], True
+            return
+        weak = self._weak(first), self._weak(second)
+        if weak[0] != weak[1] and self.stray.any():  # many weak slopes are known to be everywhere
+            left_out, middle = (first if weak[0] else second), self.ratios[parts[0 if weak[0] else 1]].mean()
+            group.places, group.plain = (parts[1], second) if weak[0] else (parts[0], first)
+            group.coded, group.several = group.coded - middle * left_out, False
+            self.stray = np.maximum(self.stray, np.abs(left_out))
+            return
+        coded = (yield from self._ask([(parts[0], self.codes[parts[0]])]))[0]
+        self.groups.remove(group)
+        self.groups.append(SlopeGroup(parts[0], first, coded, weak=weak[0]))
+        self.groups.append(SlopeGroup(parts[1], second, group.coded - coded, weak=weak[1]))
+
+    def _some_are_wrong(self) -> Generator[Probes, Answers, bool]:
+        """Ask whether the slopes that were found explain F together; if not, reopen the groups for which they do not.
+
+        A group of several slopes may look like one of a single slope at another place.
+        """
+        found = self._found()
+        unsure = [group for group in found if group.place not in self.checked and group.places.size > 1]
+        if not unsure or not self._affords(1):
+            return False
+        together = (yield from self._ask([(np.array([group.place for group in found]), 1.0)]))[0]
+        error = (1 + len(found)) * (self.error + self.stray)
+        if (np.abs(together - np.sum([group.plain for group in found], axis=0)) <= error).all():
+            return False
+        if not self._affords(len(unsure)):
+            return False
+        changes = yield from self._ask([(np.array([group.place]), 1.0) for group in unsure])
+        for group, change in zip(unsure, changes, strict=True):
+            if (np.abs(change - group.plain) > 2 * (self.error + self.stray)).any():
+                group.place, group.several = NOT_FOUND, True
+            self.checked |= {group.place}
+        return True
