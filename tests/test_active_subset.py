@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,13 +17,16 @@ from zerothresh.methods.auto.models.random_process import UNASKED, _negative_log
 from zerothresh.methods.auto.models.repeated_noise import RepeatedNoise
 from zerothresh.methods.auto.moves.active_screen import ActiveScreen
 from zerothresh.methods.auto.moves.believed_best import report_believed_best
+from zerothresh.methods.auto.moves.bisection import TooManyActive
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
+from zerothresh.methods.auto.moves.slope_decoding import SlopeDecoding
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.task import Task
 from zerothresh.sampling.philox import key_of
 
 D = 1000
+EXACT = Diagnosis(1e-15, False, 1.0, 1.0, 1.0, 1.0, False, False)  # what the first calls find without noise
 A = np.array(
     [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
 )
@@ -102,10 +107,48 @@ def screened(context, diagnosis):
     return set(screen.active)
 
 
+def bisected(context, diagnosis):
+    return (yield from screened(context, replace(diagnosis, rough=True)))  # slopes are not asked for
+
+
+def decoded(base, *, limit=20, share=0.0, at=0.01):
+    """A part that looks for slopes at the point ``base``, in the order of the coordinates."""
+
+    def part(context, diagnosis):
+        theta = np.full(context.d, base)
+        screen = ActiveScreen(context, diagnosis)
+        values = yield from screen.values([theta, theta + at])
+        return (
+            yield from SlopeDecoding(
+                context,
+                screen.comparison,
+                screen.components,
+                theta,
+                values[0],
+                screen.region(),
+                np.arange(context.d),
+                share=share,
+                limit=limit,
+                steepest=np.zeros(1),
+            ).search(1000)
+        )
+
+    return part
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("d", [10_000, 100_000])
+def test_six_coordinates_are_found_with_as_many_calls_whatever_d_is(d, seed):
+    f, active = embedded(hartmann, 6, seed, d=d)
+    found, context, _, before = driven(f, screened, d=d, seed=seed)
+    assert found == set(active.tolist())
+    assert context.used - before <= 42  # bisection takes 64 and 75 in the median
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_bisection_finds_the_six_coordinates_with_fewer_calls_than_one_by_one(seed):
     f, active = embedded(hartmann, 6, seed, d=10_000)
-    found, context, _, before = driven(f, screened, d=10_000, seed=seed)
+    found, context, _, before = driven(f, bisected, d=10_000, seed=seed)
     assert found == set(active.tolist())
     assert context.used - before <= 75  # halving six groups one by one takes 6 log2(d) = 80
 
@@ -131,14 +174,79 @@ def test_dense_least_squares_is_recognised_after_eight_calls(seed):
     assert context.theta is context.theta0
 
 
-def test_decisions_do_not_depend_on_offset_and_unit_of_f():
+@pytest.mark.parametrize("screened_by", [screened, bisected])
+def test_decisions_do_not_depend_on_offset_and_unit_of_f(screened_by):
     f, active = embedded(hartmann, 6, 0)
-    calls, told = set(), Diagnosis(1e-13, False, 1.0, 1.0, 1.0, 1.0, False, False)
-    for scale, offset in ((1.0, 0.0), (1024.0, 4096.0), (2.0**-20, -1.0)):
-        found, context, _, before = driven(lambda x, s=scale, o=offset: s * f(x) + o, screened, told=told)
+    calls, told = [], Diagnosis(1e-13, False, 1.0, 1.0, 1.0, 1.0, False, False)
+    for scale, offset in ((1.0, 0.0), (2.0**-20, 0.0), (1024.0, 4096.0), (2.0**-20, -1.0)):
+        found, context, _, before = driven(lambda x, s=scale, o=offset: s * f(x) + o, screened_by, told=told)
         assert found == set(active.tolist())
-        calls.add(context.used - before)
-    assert len(calls) == 1
+        calls.append(context.used - before)
+    if screened_by is bisected:  # rounding next to a large offset hides what slopes are
+        assert len(set(calls)) == 1
+    assert calls[0] == calls[1]
+    assert max(calls) <= 70
+
+
+# Slopes of groups.
+
+
+def test_a_group_of_two_slopes_that_looks_like_one_of_a_single_slope_is_divided():
+    found, context, _, before = driven(lambda x: 1 + x[200] + x[600], decoded(0.1), told=EXACT)
+    assert set(found) == {200, 600}  # both sums are as if coordinate 400 had the slope 2
+    assert found[200] == pytest.approx(found[600], rel=1e-3)
+
+
+def test_slopes_of_opposite_sign_that_cancel_are_found():
+    found, _, _, _ = driven(lambda x: 1 + x[200] - x[600] + 0.1 * x[601], decoded(0.1), told=EXACT)
+    assert set(found) == {200, 600, 601}
+
+
+def test_a_slope_that_is_alone_takes_two_sums_whatever_its_group_is():
+    found, context, _, before = driven(lambda x: 1 - x[123_456], decoded(0.1), d=200_000, told=EXACT)
+    assert set(found) == {123_456}
+    assert context.used <= 8
+
+
+def test_weak_slopes_are_left_and_a_single_weak_one_is_found():
+    weak = np.random.default_rng(0).standard_normal(1000)
+    strong = np.array([3, 500, 501, 900])
+    found, context, _, _ = driven(
+        lambda x: x[strong].sum() + 1e-5 * float(weak @ x), decoded(0.1, share=0.01), told=EXACT
+    )
+    assert set(found) == set(strong.tolist())
+    assert context.used <= 35
+    found, _, _, _ = driven(lambda x: x[strong].sum() + 1e-5 * x[77], decoded(0.1, share=0.01), told=EXACT)
+    assert set(found) == {*strong.tolist(), 77}
+
+
+def test_steps_stay_within_the_bounds():
+    for base in (-0.5, 0.5):
+        found, _, points, _ = driven(lambda x: x[5] ** 2 + x[6], decoded(base, at=-base / 50), told=EXACT)
+        assert set(found) == {5, 6}
+        assert np.abs(points).max() <= 0.5
+
+
+def test_too_many_slopes_are_given_up():
+    weights = np.random.default_rng(0).uniform(1, 2, D)
+    with pytest.raises(TooManyActive):
+        driven(lambda x: float(weights @ x), decoded(0.1), told=EXACT)
+
+
+def test_random_values_and_jumps_are_not_asked_for_slopes():
+    for told in (replace(EXACT, random=True), replace(EXACT, rough=True)):
+
+        def part(context, diagnosis):
+            screen = ActiveScreen(context, diagnosis)
+            yield from screen.values([np.zeros(D), np.ones(D)])
+            return (yield from screen.decode(np.zeros(D), np.zeros(1), np.arange(D), 0.01))
+
+        found, context, _, _ = driven(lambda x: x[3], part, told=told)
+        assert found is False
+        assert context.used == 2
+
+
+# The search.
 
 
 def test_weak_coordinates_do_not_keep_the_screen_from_the_strong_ones():

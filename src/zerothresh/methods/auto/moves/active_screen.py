@@ -42,7 +42,7 @@ class ActiveScreen:
     """
 
     def __init__(self, context: Context, diagnosis: Diagnosis) -> None:
-        self.context, self.random = context, diagnosis.random
+        self.context, self.random, self.sloping = context, diagnosis.random, not (diagnosis.random or diagnosis.rough)
         self.free = context.free()
         self.limit = most_active(self.free.size)
         self.reach = SET.region * diagnosis.length / math.sqrt(context.d)
@@ -54,6 +54,7 @@ class ActiveScreen:
         self.comparison = ValueComparison(diagnosis.noise, diagnosis.random, self.components.size)
         self.active: dict[int, float] = {}
         self.lowest: tuple[Array, Array] = (context.theta0, np.full(self.components.size, np.inf))
+        self._far: list[tuple[Array, Array]] = []  # points with random values at many coordinates, and values there
         self._pairs: list[Bisection] = []
         self.steepest = np.zeros(self.components.size)  # the largest slopes that were found, per length of the region
 
@@ -86,6 +87,7 @@ class ActiveScreen:
         values = yield from self.context.values(points, self.components)
         for point, value in zip(points, values, strict=True):
             self.see(point, value)
+        self._far = [*self._far, *zip(points, values, strict=True)][-SET.kept_points :]
         return values
 
     def see(self, point: Array, value: Array) -> None:
@@ -205,7 +207,7 @@ class ActiveScreen:
 
     def decode(self, base: Array, at_base: Array, candidates: Indices, share: float) -> Generator[Probes, Answers, bool]:
         """Look for coordinates by the slopes at a point; return whether one was found."""
-        if self.random or not np.isfinite(at_base).all():
+        if not self.sloping or not np.isfinite(at_base).all():
             return False
         order = candidates[self.context.rng.subset(candidates.size, candidates.size)]
         limit = self.limit - len(self.active)
@@ -227,8 +229,15 @@ class ActiveScreen:
         return bool(found)
 
     def seen(self, chosen: Indices) -> tuple[Array, Array, Array]:
-        """Return the hybrids on the chosen coordinates, each once: (points, chosen), their F, and the calls of each."""
-        points = [np.where(mask[chosen], pair.b[chosen], pair.a[chosen]) for pair in self._pairs for mask in pair.asked]
-        values = np.array([value.mean() for pair in self._pairs for value in pair.answers])
-        unique, where, counts = np.unique(np.array(points), axis=0, return_inverse=True, return_counts=True)
+        """Return far points and hybrids on the chosen coordinates: (points, chosen), their F, and the calls of each."""
+        told = [(point[chosen], value.mean()) for point, value in self._far]
+        for pair in self._pairs:  # whose ends are far points, or were asked for by a search
+            told += [
+                (np.where(mask[chosen], pair.b[chosen], pair.a[chosen]), value.mean())
+                for mask, value in zip(pair.asked[2:], pair.answers[2:], strict=True)
+            ]
+        if not told:
+            return np.empty((0, chosen.size)), np.empty(0), np.empty(0)
+        points, values = np.array([point for point, _ in told]), np.array([value for _, value in told])
+        unique, where, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
         return unique, np.bincount(where.ravel(), weights=values) / counts, counts.astype(float)

@@ -29,6 +29,9 @@ from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
+Call = tuple[Indices, Array | float]  # the places of the coordinates that move, and by how many steps each
+Asking = Generator[list[Call], list[Array], None]  # calls -> the changes of the components
+
 
 def step_share(comparison: ValueComparison) -> float:
     """Return the length of a step as a share of the region: longer ones for coarser values; 0 if none shows a slope."""
@@ -97,7 +100,7 @@ class SlopeDecoding:
         own = self.base[self.candidates[places]]
         return np.asarray(own + codes * self.steps[places] - own)
 
-    def _ask(self, wanted: list[tuple[Indices, Array | float]]) -> Generator[Probes, Answers, list[Array]]:
+    def _ask(self, wanted: list[Call]) -> Generator[Probes, Answers, list[Array]]:
         """Return the changes of the components where the coordinates at some places move by coded steps."""
         points = []
         for places, codes in wanted:
@@ -118,7 +121,7 @@ class SlopeDecoding:
         whole = np.arange(self.candidates.size)
         if not self._affords(3) or self.step <= 0:
             return {}
-        asked: list[tuple[Indices, Array | float]] = [(whole, 1.0), (whole, self.codes), (whole, SET.longest_code)]
+        asked: list[Call] = [(whole, 1.0), (whole, self.codes), (whole, SET.longest_code)]
         plain, coded, far = yield from self._ask(asked)
         bend = np.abs(far - SET.longest_code * plain)
         self.error = self.comparison.floor() + SET.bends * bend
@@ -155,13 +158,29 @@ class SlopeDecoding:
             unseen = np.maximum(self.share * self.step * spread, SET.weak_slope * self.largest)
         return bool((np.abs(change) <= np.maximum(self.error, unseen if self.share > 0 else 0.0)).all())
 
+    def _together(self, asking: list[Asking]) -> Generator[Probes, Answers, None]:
+        """Answer what several groups ask for in common rounds, as long as there are calls."""
+        wanted = [(one, next(one, None)) for one in asking]
+        while open_ := [(one, calls) for one, calls in wanted if calls is not None]:
+            if not self._affords(sum(len(calls) for _, calls in open_)):
+                return
+            changes = iter((yield from self._ask([call for _, calls in open_ for call in calls])))
+            wanted = []
+            for one, calls in open_:
+                try:
+                    wanted.append((one, one.send([next(changes) for _ in calls])))
+                except StopIteration:
+                    continue
+
     def _resolve_all(self) -> Generator[Probes, Answers, None]:
         """Find the place of each slope, as long as there are calls."""
+        groups_at_once = 1 if self.context.width == 1 else self.limit + 1
         while open_ := [group for group in self.groups if group.place == NOT_FOUND]:
             self.largest = np.max([np.abs(group.plain) for group in self.groups] + [self.largest], axis=0)
             if not self._affords(2):
                 break
-            yield from self._resolve(max(open_, key=self._urgency))
+            chosen = sorted(open_, key=self._urgency, reverse=True)[:groups_at_once]
+            yield from self._together([self._resolve(group) for group in chosen])
             if len(self.groups) > self.limit:
                 raise TooManyActive
 
@@ -169,7 +188,7 @@ class SlopeDecoding:
         """The largest group is next, but for a weak one that tells whether there are many weak slopes."""
         return math.inf if group.weak else float(np.abs(group.plain).max())
 
-    def _resolve(self, group: SlopeGroup) -> Generator[Probes, Answers, None]:
+    def _resolve(self, group: SlopeGroup) -> Asking:
         """Find the place of the only slope of a group, or halve the group."""
         if group.places.size == 1:
             group.place = int(group.places[0])
@@ -190,12 +209,12 @@ class SlopeDecoding:
         else:
             yield from self._halve(group)
 
-    def _zoom(self, group: SlopeGroup, within: Indices) -> Generator[Probes, Answers, None]:
+    def _zoom(self, group: SlopeGroup, within: Indices) -> Asking:
         """Ask which of the places that may be the one it is, with codes of their own; if none is, there are several."""
         error = self.error + self.stray
-        while self._affords(1):
+        while True:
             codes = np.linspace(1.0, SET.longest_code, within.size) if within.size > 1 else np.ones(1)
-            change = (yield from self._ask([(within, codes)]))[0]
+            change = (yield [(within, codes)])[0]
             ratios = self._moves(within, codes) / self._moves(within, 1.0)
             off = np.abs(change - ratios[:, None] * group.plain) / np.maximum(error, TINY)
             left = within[off.max(axis=1) <= 1 + ratios]
@@ -208,12 +227,13 @@ class SlopeDecoding:
                 return
             within = left
 
-    def _halve(self, group: SlopeGroup) -> Generator[Probes, Answers, None]:
+    def _halve(self, group: SlopeGroup) -> Asking:
         """Divide a group at the place between its slopes; a half without visible slopes is left out."""
         parts = np.split(group.places, [group.cut(self.ratios)])
-        first = (yield from self._ask([(parts[0], 1.0)]))[0]
+        wide, moved, coding = self.context.width > 1, (parts[0], 1.0), (parts[0], self.codes[parts[0]])
+        first, *more = yield [moved, coding] if wide else [moved]
         second = group.plain - first
-        if not self._seen(first) or not self._seen(second):
+        if self._seen(first) != self._seen(second):
             group.places, group.several = parts[0] if self._seen(first) else parts[1], True
             return
         weak = self._weak(first), self._weak(second)
@@ -223,10 +243,11 @@ class SlopeDecoding:
             group.coded, group.several = group.coded - middle * left_out, False
             self.stray = np.maximum(self.stray, np.abs(left_out))
             return
-        coded = (yield from self._ask([(parts[0], self.codes[parts[0]])]))[0]
+        coded = more[0] if wide else (yield [coding])[0]
         self.groups.remove(group)
-        self.groups.append(SlopeGroup(parts[0], first, coded, weak=weak[0]))
-        self.groups.append(SlopeGroup(parts[1], second, group.coded - coded, weak=weak[1]))
+        for half, plain, code in ((parts[0], first, coded), (parts[1], second, group.coded - coded)):
+            if self._seen(plain) or self._seen(code):  # otherwise slopes of opposite sign are in the other half
+                self.groups.append(SlopeGroup(half, plain, code, weak=self._weak(plain) and self._weak(code)))
 
     def _some_are_wrong(self) -> Generator[Probes, Answers, bool]:
         """Ask whether the slopes that were found explain F together; if not, reopen the groups for which they do not.
