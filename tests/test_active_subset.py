@@ -20,6 +20,7 @@ from zerothresh.methods.auto.moves.believed_best import report_believed_best
 from zerothresh.methods.auto.moves.bisection import TooManyActive
 from zerothresh.methods.auto.moves.cube_search import CubeSearch
 from zerothresh.methods.auto.moves.slope_decoding import SlopeDecoding
+from zerothresh.methods.auto.moves.slope_steps import SlopeSteps, step_share
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.task import Task
@@ -123,10 +124,8 @@ def decoded(base, *, limit=20, share=0.0, at=0.01):
                 context,
                 screen.comparison,
                 screen.components,
-                theta,
+                SlopeSteps(theta, screen.region(), np.arange(context.d), step_share(screen.comparison)),
                 values[0],
-                screen.region(),
-                np.arange(context.d),
                 share=share,
                 limit=limit,
                 steepest=np.zeros(1),
@@ -192,7 +191,7 @@ def test_decisions_do_not_depend_on_offset_and_unit_of_f(screened_by):
 
 
 def test_a_group_of_two_slopes_that_looks_like_one_of_a_single_slope_is_divided():
-    found, context, _, before = driven(lambda x: 1 + x[200] + x[600], decoded(0.1), told=EXACT)
+    found, *_ = driven(lambda x: 1 + x[200] + x[600], decoded(0.1), told=EXACT)
     assert set(found) == {200, 600}  # both sums are as if coordinate 400 had the slope 2
     assert found[200] == pytest.approx(found[600], rel=1e-3)
 
@@ -203,7 +202,7 @@ def test_slopes_of_opposite_sign_that_cancel_are_found():
 
 
 def test_a_slope_that_is_alone_takes_two_sums_whatever_its_group_is():
-    found, context, _, before = driven(lambda x: 1 - x[123_456], decoded(0.1), d=200_000, told=EXACT)
+    found, context, *_ = driven(lambda x: 1 - x[123_456], decoded(0.1), d=200_000, told=EXACT)
     assert set(found) == {123_456}
     assert context.used <= 8
 

@@ -188,7 +188,7 @@ class _SubsetSearch:
         if self.diagnosis.random:
             points, means, counts = merged(points, means)
         if self.screen.components.size == self.context.n and not others.size:
-            hybrids = self.screen.seen(chosen)
+            hybrids = self.screen.points.on(chosen)
             points, means = np.concatenate([hybrids[0], points]), np.concatenate([hybrids[1], means])
             counts, known = np.concatenate([hybrids[2], counts]), hybrids[1].size
         return points, means, counts, known

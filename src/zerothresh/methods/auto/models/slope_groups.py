@@ -47,7 +47,7 @@ class SlopeGroup:
         ``ratios`` has the quotient of the two displacements for each place.
         """
         off = np.abs(self.coded - ratios[self.places, None] * self.plain) / np.maximum(error, TINY)
-        return self.places[off.max(axis=1) <= 1 + np.abs(ratios[self.places])]
+        return np.asarray(self.places[off.max(axis=1) <= 1 + ratios[self.places]])
 
     def cut(self, ratios: Array) -> int:
         """Return how many places the first of two halves has.

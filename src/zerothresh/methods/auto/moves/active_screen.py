@@ -11,7 +11,9 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.moves.bisection import Bisection
+from zerothresh.methods.auto.moves.screen_points import ScreenPoints
 from zerothresh.methods.auto.moves.slope_decoding import SlopeDecoding
+from zerothresh.methods.auto.moves.slope_steps import SlopeSteps, step_share
 from zerothresh.methods.auto.moves.wide_bisection import WideBisection
 from zerothresh.methods.auto.settings.active_subset_settings import ACTIVE_SUBSET as SET
 from zerothresh.methods.program.context import Context
@@ -38,6 +40,7 @@ class ActiveScreen:
     active: the coordinates found so far, and how much each changed F.
     bounded: bool array of shape (d,), which coordinates have two finite bounds.
     reach: float, how far the region goes from the start, along coordinates without bounds.
+    points: what the values so far tell of F.
     lowest: the best point so far, feasible or not, with the values of the components there.
     """
 
@@ -54,8 +57,7 @@ class ActiveScreen:
         self.comparison = ValueComparison(diagnosis.noise, diagnosis.random, self.components.size)
         self.active: dict[int, float] = {}
         self.lowest: tuple[Array, Array] = (context.theta0, np.full(self.components.size, np.inf))
-        self._far: list[tuple[Array, Array]] = []  # points with random values at many coordinates, and values there
-        self._pairs: list[Bisection] = []
+        self.points = ScreenPoints()
         self.steepest = np.zeros(self.components.size)  # the largest slopes that were found, per length of the region
 
     @property
@@ -87,7 +89,7 @@ class ActiveScreen:
         values = yield from self.context.values(points, self.components)
         for point, value in zip(points, values, strict=True):
             self.see(point, value)
-        self._far = [*self._far, *zip(points, values, strict=True)][-SET.kept_points :]
+        self.points.see(points, values)
         return values
 
     def see(self, point: Array, value: Array) -> None:
@@ -197,7 +199,7 @@ class ActiveScreen:
         limit = self.limit - len(self.active)
         kind = Bisection if self.context.width == 1 else WideBisection
         pair = kind(self.context, self.comparison, self.components, a, b, (at_a, at_b), order, share=share, limit=limit)
-        self._pairs.append(pair)
+        self.points.pairs.append(pair)
         found = yield from pair.search(self.most_calls)
         for mask, value in zip(pair.asked, pair.answers, strict=True):
             if value.mean() < self.lowest[1].mean():
@@ -205,39 +207,25 @@ class ActiveScreen:
         self.active.update(found)
         return bool(found)
 
-    def decode(self, base: Array, at_base: Array, candidates: Indices, share: float) -> Generator[Probes, Answers, bool]:
+    def decode(
+        self, base: Array, at_base: Array, candidates: Indices, share: float
+    ) -> Generator[Probes, Answers, bool]:
         """Look for coordinates by the slopes at a point; return whether one was found."""
         if not self.sloping or not np.isfinite(at_base).all():
             return False
         order = candidates[self.context.rng.subset(candidates.size, candidates.size)]
-        limit = self.limit - len(self.active)
         decoding = SlopeDecoding(
             self.context,
             self.comparison,
             self.components,
-            base,
+            SlopeSteps(base, self.region(), order, step_share(self.comparison)),
             at_base,
-            self.region(),
-            order,
             share=share,
-            limit=limit,
+            limit=self.limit - len(self.active),
             steepest=self.steepest,
         )
         found = yield from decoding.search(self.most_calls)
         self.steepest = np.max([np.abs(slope) for slope in decoding.slopes.values()] + [self.steepest], axis=0)
         self.active.update(found)
+        self.points.slopes.append(decoding)
         return bool(found)
-
-    def seen(self, chosen: Indices) -> tuple[Array, Array, Array]:
-        """Return far points and hybrids on the chosen coordinates: (points, chosen), their F, and the calls of each."""
-        told = [(point[chosen], value.mean()) for point, value in self._far]
-        for pair in self._pairs:  # whose ends are far points, or were asked for by a search
-            told += [
-                (np.where(mask[chosen], pair.b[chosen], pair.a[chosen]), value.mean())
-                for mask, value in zip(pair.asked[2:], pair.answers[2:], strict=True)
-            ]
-        if not told:
-            return np.empty((0, chosen.size)), np.empty(0), np.empty(0)
-        points, values = np.array([point for point, _ in told]), np.array([value for _, value in told])
-        unique, where, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
-        return unique, np.bincount(where.ravel(), weights=values) / counts, counts.astype(float)

@@ -21,26 +21,18 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.slope_groups import NOT_FOUND, SlopeGroup
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.moves.bisection import TooManyActive
+from zerothresh.methods.auto.moves.slope_steps import SlopeSteps
 from zerothresh.methods.auto.settings.active_subset_settings import SLOPES as SET
-from zerothresh.methods.auto.settings.floating_point import EPS, TINY
+from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Context
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 Call = tuple[Indices, Array | float]  # the places of the coordinates that move, and by how many steps each
 Asking = Generator[list[Call], list[Array], None]  # calls -> the changes of the components
-
-
-def step_share(comparison: ValueComparison) -> float:
-    """Return the length of a step as a share of the region: longer ones for coarser values; 0 if none shows a slope."""
-    spread = comparison.high - comparison.low
-    if not (spread > 0).any():
-        return 0.0
-    coarse = float((comparison.floor() / np.maximum(spread, TINY)).min())
-    share = SET.step * math.sqrt(coarse)
-    return share if share <= SET.longest_step else 0.0
 
 
 class SlopeDecoding:
@@ -51,9 +43,7 @@ class SlopeDecoding:
     context: the run.
     comparison: tells how far values may be off.
     components: the components of which values are taken.
-    base: array (d,), the point. at_base: array (components,), the values there.
-    region: the lower and the upper end per coordinate.
-    candidates: the coordinates that are looked through, in random order.
+    at: the steps of the coordinates that are looked through. at_base: array (components,), the values at their base.
     share: float, of the spread of the values so far: of slopes that would change F by less over the whole region, only
         those are found that are alone in their group.
     limit: int, the number of active groups from which on the search is given up.
@@ -69,44 +59,36 @@ class SlopeDecoding:
         context: Context,
         comparison: ValueComparison,
         components: Indices,
-        base: Array,
+        at: SlopeSteps,
         at_base: Array,
-        region: tuple[Array, Array],
-        candidates: Indices,
         share: float,
         limit: int,
         steepest: Array,
     ) -> None:
         self.context, self.comparison, self.components = context, comparison, components
-        self.base, self.at_base, self.candidates, self.limit = base, at_base, candidates, limit
-        self.share = share
-        self.step = step_share(comparison)
-        low, high = (end[candidates] for end in region)
-        own = base[candidates]
-        fine = SET.spacings * EPS * candidates.size * np.abs(own)  # codes of neighbours must differ in rounded points
-        steps = np.minimum(np.maximum(self.step * (high - low), fine), SET.longest_step * (high - low))
-        self.steps = np.where(own + SET.longest_code * steps <= high, steps, -steps)
-        self.codes = np.linspace(1.0, SET.longest_code, candidates.size)
-        self.ratios = self._moves(np.arange(candidates.size), self.codes) / self._moves(np.arange(candidates.size), 1.0)
-        self.scale = (high - low) / self._moves(np.arange(candidates.size), 1.0)  # from changes to slopes
+        self.at, self.at_base, self.share, self.limit = at, at_base, share, limit
         self.groups: list[SlopeGroup] = []
-        self.error = self.stray = np.zeros(components.size)
-        self.largest = steepest * self.step  # the largest change along one coordinate that is known
+        self.error = self.bend = self.stray = np.zeros(components.size)
+        self.largest = steepest * self.at.share  # the largest change along one coordinate that is known
         self.checked: set[int] = set()  # places that a call of their own has shown
         self.slopes: dict[int, Array] = {}
 
-    def _moves(self, places: Indices, codes: Array | float) -> Array:
-        """Return by how much the coordinates at these places move, as rounded points have it."""
-        own = self.base[self.candidates[places]]
-        return np.asarray(own + codes * self.steps[places] - own)
+    def beside(self) -> list[tuple[int, Array, float]]:
+        """Return points beside the base along each coordinate that was found: the coordinate, the point, and F there.
+
+        They are so near that F hardly departs from a straight line: a model that is fitted to values learns the slopes.
+        """
+        spread, bend = self.comparison.high - self.comparison.low, np.maximum(self.bend / square(self.at.share), TINY)
+        far = min(SET.longest_slope, math.sqrt(float((2 * SET.straight * spread / bend).min())))
+        told = []
+        for j, slope in self.slopes.items():
+            point, share = self.at.beside(j, far)
+            told.append((j, point, float((self.at_base + share * slope).mean())))
+        return told
 
     def _ask(self, wanted: list[Call]) -> Generator[Probes, Answers, list[Array]]:
         """Return the changes of the components where the coordinates at some places move by coded steps."""
-        points = []
-        for places, codes in wanted:
-            point, chosen = self.base.copy(), self.candidates[places]
-            point[chosen] += codes * self.steps[places]
-            points.append(point)
+        points = [self.at.point(places, codes) for places, codes in wanted]
         values = yield from self.context.values(points, self.components)
         for value in values:
             self.comparison.see(value)
@@ -117,14 +99,13 @@ class SlopeDecoding:
 
         An effect is the change of F over the region, if it were linear, in units of what can be seen.
         """
-        self.end = self.context.used + calls
-        whole = np.arange(self.candidates.size)
-        if not self._affords(3) or self.step <= 0:
+        self.end, whole = self.context.used + calls, self.at.everywhere
+        asked: list[Call] = [(whole, 1.0), (whole, self.at.codes), (whole, SET.longest_code)]
+        if not self._affords(len(asked)) or not self.at.share:
             return {}
-        asked: list[Call] = [(whole, 1.0), (whole, self.codes), (whole, SET.longest_code)]
         plain, coded, far = yield from self._ask(asked)
-        bend = np.abs(far - SET.longest_code * plain)
-        self.error = self.comparison.floor() + SET.bends * bend
+        self.bend = np.abs(far - SET.longest_code * plain)
+        self.error = self.comparison.floor() + SET.bends * self.bend
         self.largest = np.maximum(self.largest, np.abs(plain))
         root = SlopeGroup(whole, plain, coded, weak=self._weak(plain) and self._weak(coded))
         if not self._seen(plain) and not self._seen(coded):
@@ -134,12 +115,9 @@ class SlopeDecoding:
         while (yield from self._some_are_wrong()):
             yield from self._resolve_all()
         floor = np.maximum(self.comparison.floor(), TINY)
-        found = {}
         for group in self._found():
-            j = int(self.candidates[group.place])
-            self.slopes[j] = group.plain * self.scale[group.place]
-            found[j] = float(np.abs(self.slopes[j] / floor).max())
-        return found
+            self.slopes[int(self.at.candidates[group.place])] = self.at.slope(group.place, group.plain)
+        return {j: float(np.abs(slope / floor).max()) for j, slope in self.slopes.items()}
 
     def _affords(self, count: int) -> bool:
         size = count * self.components.size
@@ -153,17 +131,16 @@ class SlopeDecoding:
 
     def _weak(self, change: Array) -> bool:
         """Whether a slope is hidden by errors, small against the largest, or changes F little over the whole region."""
-        if self.share > 0:
-            spread = self.comparison.high - self.comparison.low
-            unseen = np.maximum(self.share * self.step * spread, SET.weak_slope * self.largest)
-        return bool((np.abs(change) <= np.maximum(self.error, unseen if self.share > 0 else 0.0)).all())
+        spread = self.comparison.high - self.comparison.low
+        small = np.maximum(self.share * self.at.share * spread, SET.weak_slope * self.largest)
+        return bool((np.abs(change) <= np.maximum(self.error, small if self.share > 0 else 0.0)).all())
 
-    def _together(self, asking: list[Asking]) -> Generator[Probes, Answers, None]:
-        """Answer what several groups ask for in common rounds, as long as there are calls."""
+    def _together(self, asking: list[Asking]) -> Generator[Probes, Answers, bool]:
+        """Answer what several groups ask for in common rounds; return whether there were calls for all of it."""
         wanted = [(one, next(one, None)) for one in asking]
         while open_ := [(one, calls) for one, calls in wanted if calls is not None]:
             if not self._affords(sum(len(calls) for _, calls in open_)):
-                return
+                return False
             changes = iter((yield from self._ask([call for _, calls in open_ for call in calls])))
             wanted = []
             for one, calls in open_:
@@ -171,16 +148,16 @@ class SlopeDecoding:
                     wanted.append((one, one.send([next(changes) for _ in calls])))
                 except StopIteration:
                     continue
+        return True
 
     def _resolve_all(self) -> Generator[Probes, Answers, None]:
         """Find the place of each slope, as long as there are calls."""
         groups_at_once = 1 if self.context.width == 1 else self.limit + 1
         while open_ := [group for group in self.groups if group.place == NOT_FOUND]:
             self.largest = np.max([np.abs(group.plain) for group in self.groups] + [self.largest], axis=0)
-            if not self._affords(2):
-                break
             chosen = sorted(open_, key=self._urgency, reverse=True)[:groups_at_once]
-            yield from self._together([self._resolve(group) for group in chosen])
+            if not (yield from self._together([self._resolve(group) for group in chosen])):
+                return
             if len(self.groups) > self.limit:
                 raise TooManyActive
 
@@ -195,8 +172,8 @@ class SlopeDecoding:
             return
         if not group.several:
             error = self.error + self.stray
-            within = group.within(self.ratios, error)
-            if within.size == 1 and group.within(self.ratios, SET.clear * error).size == 1:
+            within = group.within(self.at.ratios, error)
+            if within.size == 1 and group.within(self.at.ratios, SET.clear * error).size == 1:
                 group.place = int(within[0])
                 return
             if 0 < within.size <= group.places.size // 2:
@@ -215,7 +192,7 @@ class SlopeDecoding:
         while True:
             codes = np.linspace(1.0, SET.longest_code, within.size) if within.size > 1 else np.ones(1)
             change = (yield [(within, codes)])[0]
-            ratios = self._moves(within, codes) / self._moves(within, 1.0)
+            ratios = self.at.relative(within, codes)
             off = np.abs(change - ratios[:, None] * group.plain) / np.maximum(error, TINY)
             left = within[off.max(axis=1) <= 1 + ratios]
             if not left.size:
@@ -229,8 +206,8 @@ class SlopeDecoding:
 
     def _halve(self, group: SlopeGroup) -> Asking:
         """Divide a group at the place between its slopes; a half without visible slopes is left out."""
-        parts = np.split(group.places, [group.cut(self.ratios)])
-        wide, moved, coding = self.context.width > 1, (parts[0], 1.0), (parts[0], self.codes[parts[0]])
+        parts = np.split(group.places, [group.cut(self.at.ratios)])
+        wide, moved, coding = self.context.width > 1, (parts[0], 1.0), (parts[0], self.at.codes[parts[0]])
         first, *more = yield [moved, coding] if wide else [moved]
         second = group.plain - first
         if self._seen(first) != self._seen(second):
@@ -238,7 +215,7 @@ class SlopeDecoding:
             return
         weak = self._weak(first), self._weak(second)
         if weak[0] != weak[1] and self.stray.any():  # many weak slopes are known to be everywhere
-            left_out, middle = (first if weak[0] else second), self.ratios[parts[0 if weak[0] else 1]].mean()
+            left_out, middle = (first if weak[0] else second), self.at.ratios[parts[0 if weak[0] else 1]].mean()
             group.places, group.plain = (parts[1], second) if weak[0] else (parts[0], first)
             group.coded, group.several = group.coded - middle * left_out, False
             self.stray = np.maximum(self.stray, np.abs(left_out))
@@ -260,9 +237,8 @@ class SlopeDecoding:
             return False
         together = (yield from self._ask([(np.array([group.place for group in found]), 1.0)]))[0]
         error = (1 + len(found)) * (self.error + self.stray)
-        if (np.abs(together - np.sum([group.plain for group in found], axis=0)) <= error).all():
-            return False
-        if not self._affords(len(unsure)):
+        explained = (np.abs(together - np.sum([group.plain for group in found], axis=0)) <= error).all()
+        if explained or not self._affords(len(unsure)):
             return False
         changes = yield from self._ask([(np.array([group.place]), 1.0) for group in unsure])
         for group, change in zip(unsure, changes, strict=True):

@@ -48,6 +48,8 @@ class SlopeSettings:
     spacings: float = 4.0  # of floating-point numbers, by which the codes of neighbours differ
     bends: float = 2.0  # times the second difference along all coordinates: how far a change may be off
     clear: float = 4.0  # errors within which there is one place only: then it is taken without a call of its own
+    straight: float = 2.5e-3  # of the spread: how far F may depart from its slope where this is taken for a value
+    longest_slope: float = 0.03  # of the region: the longest way over which a slope is taken for a value
     weak_slope: float = 2e-3  # of the largest: less is a weak coordinate, or one that matters elsewhere
 
 
