@@ -24,7 +24,7 @@ from zerothresh.methods.auto.models.slope_groups import NOT_FOUND, SlopeGroup
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.moves.bisection import TooManyActive
-from zerothresh.methods.auto.moves.slope_steps import SlopeSteps
+from zerothresh.methods.auto.moves.slope_steps import SlopeSteps, resolution
 from zerothresh.methods.auto.settings.active_subset_settings import SLOPES as SET
 from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Context
@@ -77,13 +77,15 @@ class SlopeDecoding:
         """Return points beside the base along each coordinate that was found: the coordinate, the point, and F there.
 
         They are so near that F hardly departs from a straight line: a model that is fitted to values learns the slopes.
+        What is not exact is rounded, so that the last bits of F decide nothing.
         """
-        spread, bend = self.comparison.high - self.comparison.low, np.maximum(self.bend / square(self.at.share), TINY)
+        spread = self.comparison.high - self.comparison.low
+        bend = np.maximum(self.bend, resolution(self.comparison)) / square(self.at.share)
         far = min(SET.longest_slope, math.sqrt(float((2 * SET.straight * spread / bend).min())))
-        told = []
+        told, unit = [], np.maximum(SET.rounded * spread, TINY)
         for j, slope in self.slopes.items():
-            point, share = self.at.beside(j, far)
-            told.append((j, point, float((self.at_base + share * slope).mean())))
+            point, share = self.at.beside(j, math.ldexp(1.0, math.frexp(far)[1] - 1))
+            told.append((j, point, float((self.at_base + unit * np.round(share * slope / unit)).mean())))
         return told
 
     def _ask(self, wanted: list[Call]) -> Generator[Probes, Answers, list[Array]]:
@@ -105,7 +107,7 @@ class SlopeDecoding:
             return {}
         plain, coded, far = yield from self._ask(asked)
         self.bend = np.abs(far - SET.longest_code * plain)
-        self.error = self.comparison.floor() + SET.bends * self.bend
+        self.error = resolution(self.comparison) + SET.bends * self.bend
         self.largest = np.maximum(self.largest, np.abs(plain))
         root = SlopeGroup(whole, plain, coded, weak=self._weak(plain) and self._weak(coded))
         if not self._seen(plain) and not self._seen(coded):

@@ -12,13 +12,20 @@ from zerothresh.methods.auto.settings.active_subset_settings import SLOPES as SE
 from zerothresh.methods.auto.settings.floating_point import EPS, TINY
 
 
+def resolution(comparison: ValueComparison) -> Array:
+    """Return by how much a value of each component may be off, at least a small share of the spread.
+
+    With this share, nothing depends on rounding, and so on the offset of F, unless that is far larger than the spread.
+    """
+    return np.maximum(comparison.floor(), SET.resolution * (comparison.high - comparison.low))
+
+
 def step_share(comparison: ValueComparison) -> float:
     """Return the length of a step as a share of the region: longer ones for coarser values; 0 if none shows a slope."""
     spread = comparison.high - comparison.low
     if not (spread > 0).any():
         return 0.0
-    coarse = float((comparison.floor() / np.maximum(spread, TINY)).min())
-    share = SET.step * math.sqrt(coarse)
+    share = SET.step * math.sqrt(float((resolution(comparison) / np.maximum(spread, TINY)).min()))
     return share if share <= SET.longest_step else 0.0
 
 

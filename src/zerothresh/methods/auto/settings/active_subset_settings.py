@@ -43,6 +43,7 @@ class SlopeSettings:
     """How coordinates are found by the slopes of groups where values have no random noise."""
 
     step: float = 0.3  # times the square root of what values may be off by over their spread: both errors are alike
+    resolution: float = 3e-13  # of the spread of F: what values may be off by at least, so that offsets do not matter
     longest_step: float = 1e-2  # of the region: values so coarse that steps are longer tell too little of codes
     longest_code: float = 2.0  # steps: codes lie between 1 and this, so that all steps go to the same side
     spacings: float = 4.0  # of floating-point numbers, by which the codes of neighbours differ
@@ -50,6 +51,7 @@ class SlopeSettings:
     clear: float = 4.0  # errors within which there is one place only: then it is taken without a call of its own
     straight: float = 2.5e-3  # of the spread: how far F may depart from its slope where this is taken for a value
     longest_slope: float = 0.03  # of the region: the longest way over which a slope is taken for a value
+    rounded: float = 2.0**-16  # of the spread, to which such values are rounded: far finer than `straight`
     weak_slope: float = 2e-3  # of the largest: less is a weak coordinate, or one that matters elsewhere
 
 
