@@ -1,4 +1,4 @@
-"""The arm for functions of few coordinates: find them by bisection, then search on them globally."""
+"""The arm for functions of few coordinates: find them by slopes or bisection, then search on them globally."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from zerothresh.rounds.requests import Probes
 
 @dataclass(frozen=True)
 class ActiveSubset:
-    """Bisection for the few coordinates that F depends on, and a global search on these.
+    """Slopes and bisection for the few coordinates that F depends on, and a global search on these.
 
     About six calls tell whether F depends on most coordinates; then the arm ends. On the coordinates that are found,
     descents by a Gaussian process and by a quadratic model take turns: the first needs few values where F is smooth

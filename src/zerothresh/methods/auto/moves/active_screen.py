@@ -1,4 +1,4 @@
-"""The screen for active coordinates: pairs of points that differ in unknown coordinates, and their bisection."""
+"""The screen for active coordinates: slopes around the best point, and pairs of points that differ in unknown ones."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ class ActiveScreen:
         return all(self.comparison.distance(value, start, SET.weak_share) > 1 for value in values[1:])
 
     def screen(self, share: float, quiet_pairs: int) -> Generator[Probes, Answers, None]:
-        """Bisect pairs that differ in unknown coordinates, until some pairs in a row show no difference.
+        """Look for slopes at the best of a few random points; then bisect pairs that differ in unknown coordinates.
+
+        It ends after some pairs in a row that show no difference.
 
         Arguments
         ---------
@@ -147,7 +149,9 @@ class ActiveScreen:
         """
         context, quiet, size = self.context, 0, self.components.size
         end = context.used + self.most_calls
-        if not self.active:
+        if not self.active and self.sloping:
+            if context.left >= (SET.far_points + SET.pair_values) * size:
+                yield from self.values([self.mixed(context.theta0, self.free) for _ in range(SET.far_points)])
             yield from self.decode(*self.lowest, self.unknown, share)
         while quiet < (quiet_pairs if self.active else SET.plateau_pairs) and context.used < end:
             if context.left < SET.pair_values * size or not self.unknown.size:
