@@ -29,6 +29,7 @@ class SlopeGroup:
     ----------
     places: the places of its coordinates in the order of the codes, ascending.
     plain, coded: arrays (components,), the changes of the components along the two directions.
+    sums: of how many values these are made, each of which adds to their error.
     several: whether it is known that more than one slope is not zero.
     weak: whether its changes are small against those of another group.
     place: where the only slope is that is not zero, or `NOT_FOUND`.
@@ -37,6 +38,7 @@ class SlopeGroup:
     places: Indices
     plain: Array
     coded: Array
+    sums: int = 1
     several: bool = False
     weak: bool = False
     place: int = NOT_FOUND

@@ -21,7 +21,6 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.slope_groups import NOT_FOUND, SlopeGroup
-from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.models.value_comparison import ValueComparison
 from zerothresh.methods.auto.moves.bisection import TooManyActive
 from zerothresh.methods.auto.moves.slope_steps import SlopeSteps, resolution
@@ -52,6 +51,7 @@ class SlopeDecoding:
     Attributes
     ----------
     slopes: the slopes that were found, (components,) each, per length of the region.
+    bend: array (components,), the second difference along a step of all coordinates.
     """
 
     def __init__(
@@ -72,21 +72,6 @@ class SlopeDecoding:
         self.largest = steepest * self.at.share  # the largest change along one coordinate that is known
         self.checked: set[int] = set()  # places that a call of their own has shown
         self.slopes: dict[int, Array] = {}
-
-    def beside(self) -> list[tuple[int, Array, float]]:
-        """Return points beside the base along each coordinate that was found: the coordinate, the point, and F there.
-
-        They are so near that F hardly departs from a straight line: a model that is fitted to values learns the slopes.
-        What is not exact is rounded, so that the last bits of F decide nothing.
-        """
-        spread = self.comparison.high - self.comparison.low
-        bend = np.maximum(self.bend, resolution(self.comparison)) / square(self.at.share)
-        far = min(SET.longest_slope, math.sqrt(float((2 * SET.straight * spread / bend).min())))
-        told, unit = [], np.maximum(SET.rounded * spread, TINY)
-        for j, slope in self.slopes.items():
-            point, share = self.at.beside(j, math.ldexp(1.0, math.frexp(far)[1] - 1))
-            told.append((j, point, float((self.at_base + unit * np.round(share * slope / unit)).mean())))
-        return told
 
     def _ask(self, wanted: list[Call]) -> Generator[Probes, Answers, list[Array]]:
         """Return the changes of the components where the coordinates at some places move by coded steps."""
@@ -128,8 +113,8 @@ class SlopeDecoding:
     def _found(self) -> list[SlopeGroup]:
         return [group for group in self.groups if group.place != NOT_FOUND]
 
-    def _seen(self, change: Array) -> bool:
-        return bool((np.abs(change) > self.error).any())
+    def _seen(self, change: Array, sums: int = 1) -> bool:
+        return bool((np.abs(change) > sums * self.error).any())
 
     def _weak(self, change: Array) -> bool:
         """Whether a slope is hidden by errors, small against the largest, or changes F little over the whole region."""
@@ -173,7 +158,7 @@ class SlopeDecoding:
             group.place = int(group.places[0])
             return
         if not group.several:
-            error = self.error + self.stray
+            error = group.sums * self.error + self.stray
             within = group.within(self.at.ratios, error)
             if within.size == 1 and group.within(self.at.ratios, SET.clear * error).size == 1:
                 group.place = int(within[0])
@@ -190,7 +175,7 @@ class SlopeDecoding:
 
     def _zoom(self, group: SlopeGroup, within: Indices) -> Asking:
         """Ask which of the places that may be the one it is, with codes of their own; if none is, there are several."""
-        error = self.error + self.stray
+        error = group.sums * self.error + self.stray
         while True:
             codes = np.linspace(1.0, SET.longest_code, within.size) if within.size > 1 else np.ones(1)
             change = (yield [(within, codes)])[0]
@@ -202,7 +187,7 @@ class SlopeDecoding:
                 return
             if left.size == 1 or 2 * left.size > within.size:
                 group.place = int(left[0]) if left.size == 1 else NOT_FOUND
-                self.checked |= {group.place}
+                self.checked |= {group.place} if within.size == 1 else set()
                 return
             within = left
 
@@ -211,8 +196,8 @@ class SlopeDecoding:
         parts = np.split(group.places, [group.cut(self.at.ratios)])
         wide, moved, coding = self.context.width > 1, (parts[0], 1.0), (parts[0], self.at.codes[parts[0]])
         first, *more = yield [moved, coding] if wide else [moved]
-        second = group.plain - first
-        if self._seen(first) != self._seen(second):
+        second, sums = group.plain - first, group.sums + 1
+        if self._seen(first) != self._seen(second, sums):
             group.places, group.several = parts[0] if self._seen(first) else parts[1], True
             return
         weak = self._weak(first), self._weak(second)
@@ -224,9 +209,9 @@ class SlopeDecoding:
             return
         coded = more[0] if wide else (yield [coding])[0]
         self.groups.remove(group)
-        for half, plain, code in ((parts[0], first, coded), (parts[1], second, group.coded - coded)):
-            if self._seen(plain) or self._seen(code):  # otherwise slopes of opposite sign are in the other half
-                self.groups.append(SlopeGroup(half, plain, code, weak=self._weak(plain) and self._weak(code)))
+        for half, plain, code, own in ((parts[0], first, coded, 1), (parts[1], second, group.coded - coded, sums)):
+            if self._seen(plain, own) or self._seen(code, own):  # else slopes of opposite sign are in the other half
+                self.groups.append(SlopeGroup(half, plain, code, own, weak=self._weak(plain) and self._weak(code)))
 
     def _some_are_wrong(self) -> Generator[Probes, Answers, bool]:
         """Ask whether the slopes that were found explain F together; if not, reopen the groups for which they do not.
@@ -234,17 +219,18 @@ class SlopeDecoding:
         A group of several slopes may look like one of a single slope at another place.
         """
         found = self._found()
-        unsure = [group for group in found if group.place not in self.checked and group.places.size > 1]
+        unsure = [group for group in found if group.place not in self.checked]
         if not unsure or not self._affords(1):
             return False
         together = (yield from self._ask([(np.array([group.place for group in found]), 1.0)]))[0]
-        error = (1 + len(found)) * (self.error + self.stray)
+        error = (1 + sum(group.sums for group in found)) * (self.error + self.stray)
         explained = (np.abs(together - np.sum([group.plain for group in found], axis=0)) <= error).all()
         if explained or not self._affords(len(unsure)):
             return False
         changes = yield from self._ask([(np.array([group.place]), 1.0) for group in unsure])
         for group, change in zip(unsure, changes, strict=True):
-            if (np.abs(change - group.plain) > 2 * (self.error + self.stray)).any():
+            if (np.abs(change - group.plain) > (1 + group.sums) * (self.error + self.stray)).any():
                 group.place, group.several = NOT_FOUND, True
             self.checked |= {group.place}
+        self.groups = [group for group in self.groups if group.place != NOT_FOUND or group.places.size > 1]
         return True

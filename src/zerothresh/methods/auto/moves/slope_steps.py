@@ -17,7 +17,7 @@ def resolution(comparison: ValueComparison) -> Array:
 
     With this share, nothing depends on rounding, and so on the offset of F, unless that is far larger than the spread.
     """
-    return np.maximum(comparison.floor(), SET.resolution * (comparison.high - comparison.low))
+    return np.asarray(np.maximum(comparison.floor(), SET.resolution * (comparison.high - comparison.low)))
 
 
 def step_share(comparison: ValueComparison) -> float:
