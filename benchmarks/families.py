@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import applications  # noqa: F401
 import few_coordinates  # noqa: F401
+import noisy_bowls  # noqa: F401
 import regressions  # noqa: F401
 import unseen  # noqa: F401
 from goal_problem import FAMILIES, FIRST_SEED, Draw, GoalProblem

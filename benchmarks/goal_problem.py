@@ -73,6 +73,7 @@ class GoalProblem:
     target: the F that counts as solved; by default 1 % of the way from F_star to the start is left.
     truth: the coordinates that should be found.
     noise: the standard deviation of normal noise in each value.
+    growing: the standard deviation of normal noise in each value as a share of that value.
     random: whether the values are random in another way.
     rate: a success rate of a point that is not F.
     scale, offset: what the user's function returns is scale f_i + offset.
@@ -90,6 +91,7 @@ class GoalProblem:
     target: float = nan
     truth: Indices | None = None
     noise: float = 0.0
+    growing: float = 0.0
     random: bool = False
     rate: Callable[[Array], float] | None = None
     scale: float = 1.0
@@ -120,7 +122,10 @@ class GoalProblem:
         """The function that the user gives: what is asked is counted, timed, and seen through noise."""
         began = time.process_time()
         rows = np.zeros(len(points), np.int64) if components is None else components
-        out = self.scale * self.values(points, rows) + self.offset
+        exact = self.values(points, rows)
+        if self.growing:
+            exact = exact * (1 + self.growing * self._random.standard_normal(len(points)))
+        out = self.scale * exact + self.offset
         if self.noise:
             out = out + self.scale * self.noise * self._random.standard_normal(len(points))
         self.calls += len(points)
@@ -184,7 +189,7 @@ def solve(
             if problem.F(last) <= problem.target:
                 reached = progress.nfev
         spent += time.process_time() - began
-        if reached < inf and stop and not (problem.noise or problem.random):
+        if reached < inf and stop and not (problem.noise or problem.growing or problem.random):
             raise StopIteration
 
     inside, began = problem.seconds, time.process_time()
