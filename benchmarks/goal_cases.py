@@ -102,7 +102,6 @@ SOLVED = [
     _solved("mixture", "10 of 10", inf, 1.0),
     _solved("correlated", "9 of 10", inf, 0.9),
     _solved("growing-noise", "95 % of the gap in 5 d + 600 calls, 9 of 10", inf, 0.9),
-    _solved("growing-noise-bent", "95 % of the gap in 20 d + 600 calls, 9 of 10", inf, 0.9),
 ]
 UNSEEN = [
     *(_solved(f"{name}-{kind}", "9 of 10 in 300", 300, 0.9, judging=True) for name in HIDDEN for kind in VARIANTS),

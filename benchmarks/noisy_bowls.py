@@ -1,4 +1,4 @@
-"""Bowls whose noise is a share of F, so that it grows with the distance from the optimum, to which few lead."""
+"""Bowls whose noise is a share of F, so that it grows with the distance from the optimum."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from objectives import Array, Indices
 SHARE = 0.1  # of F: the standard deviation of its noise
 
 
-def _bowl(draw: Draw, bend: bool) -> GoalProblem:
-    """A quadratic in 60 to 300 coordinates, coupled on its five non-zeros; or the logarithm of 1 more than that."""
+@family("growing-noise")
+def growing_noise(draw: Draw) -> GoalProblem:
+    """A quadratic in 60 to 300 coordinates, coupled on its five non-zeros."""
     d, k = draw.whole(60, 60, 300), 5
     truth = draw.sparse(d, k, 1.0, 4.0)
     support = np.flatnonzero(truth)
@@ -20,23 +21,11 @@ def _bowl(draw: Draw, bend: bool) -> GoalProblem:
     def values(points: Array, _: Indices) -> Array:
         away = points - truth
         inside = away[:, support]
-        square = np.einsum("bi,ij,bj->b", inside, A, inside) + (away**2).sum(axis=1) - (inside**2).sum(axis=1)
-        return np.log1p(square) if bend else square
+        return np.einsum("bi,ij,bj->b", inside, A, inside) + (away**2).sum(axis=1) - (inside**2).sum(axis=1)
 
     def F(x: Array) -> float:
         return float(values(x[None], np.zeros(1, np.int64))[0])
 
-    budget = (100 if bend else 5) * d + 600
-    return GoalProblem(values, F, d, k, budget, F_star=0.0, target=0.05 * F(np.zeros(d)), truth=support, growing=SHARE)
-
-
-@family("growing-noise")
-def growing_noise(draw: Draw) -> GoalProblem:
-    """A quadratic."""
-    return _bowl(draw, bend=False)
-
-
-@family("growing-noise-bent")
-def growing_noise_bent(draw: Draw) -> GoalProblem:
-    """Its logarithm, which no parabola fits far from the optimum."""
-    return _bowl(draw, bend=True)
+    return GoalProblem(
+        values, F, d, k, 5 * d + 600, F_star=0.0, target=0.05 * F(np.zeros(d)), truth=support, growing=SHARE
+    )
