@@ -6,11 +6,14 @@
    and Dask. Rounds are 64 calls wide, so that W workers could be W times as fast as one. Shown is the share of that:
    the time of 64 calls one after the other, without the library, divided by W times the time of a round. The start of
    the workers is not measured: time runs from the end of the first round.
-2. Time to goal. How much faster `auto` reaches its goal with 50 workers on six problems, and how many more calls that
+2. Scheduling on Dask. Short calls on two workers of one thread, in rounds of so many calls that each worker has a
+   second of work: the share of the workers' time in which they make no call, which should be at most 5 %.
+3. Time to goal. How much faster `auto` reaches its goal with 50 workers on six problems, and how many more calls that
    takes: `time_to_goal.py`.
 
-The share at 50 ms should be at least 0.9 for threads and asyncio and at least 0.8 for processes and Dask. On a machine
-with few cores, the processes of 64 workers wait for each other.
+The share at 50 ms should be at least 0.9 for threads and asyncio and at least 0.8 for processes and Dask. Rounds of 64
+calls make full waves on all of these numbers of workers, so that W is the ideal. On a machine with few cores, the
+processes of 64 workers wait for each other; the 64 threads of Dask belong to four of them.
 """
 
 from __future__ import annotations
@@ -39,7 +42,10 @@ JUDGED_AT = 0.05  # seconds per call
 GOALS = {"threads": 0.9, "asyncio": 0.9, "processes": 0.8, "dask": 0.8}
 LEAST, MOST = 3, 30  # rounds that are measured
 LONG = 2.0  # seconds that they take together, if the most of them are not too few for that
-DASK_PROCESSES = 2  # the workers of Dask are threads of so many processes
+DASK_PROCESSES = 4  # the workers of Dask are threads of so many processes
+SHORT = (0.001, 0.005, 0.02)  # seconds per call, for the cost of scheduling
+WORK = 1.0  # seconds of calls per worker and round there
+MOST_IDLE = 0.05
 
 
 class Waiting:
@@ -73,12 +79,12 @@ class Clock:
         return (self.times[-1] - self.times[0]) / (len(self.times) - 1)
 
 
-def settings(rounds: int, clock: Clock) -> dict[str, Any]:
-    """Return the arguments of a run that makes so many rounds of 64 calls after the first one."""
+def settings(rounds: int, clock: Clock, width: int = WIDTH) -> dict[str, Any]:
+    """Return the arguments of a run that makes so many rounds of ``width`` calls after the first one."""
     return {
-        "budget": WIDTH * (rounds + 1) + 1,  # one call is for F at the result
+        "budget": width * (rounds + 1) + 1,  # one call is for F at the result
         "method": zt.FGZOHT(eta=1e-3),
-        "estimator": zt.Estimator(q=WIDTH - 1, mu=1e-3),
+        "estimator": zt.Estimator(q=width - 1, mu=1e-3),
         "seed": 0,
         "callback": clock,
         "progress": False,
@@ -92,14 +98,12 @@ def threads(seconds: float, workers: int, rounds: int, clock: Clock) -> None:
 
 def processes(seconds: float, workers: int, rounds: int, clock: Clock) -> None:
     """Run on worker processes."""
-    pool: Any = getattr(zt, "Processes")(workers)  # noqa: B009
-    zt.minimize(Waiting(seconds), D, K, workers=pool, **settings(rounds, clock))
+    zt.minimize(Waiting(seconds), D, K, workers=zt.Processes(workers), **settings(rounds, clock))
 
 
 def awaited(seconds: float, workers: int, rounds: int, clock: Clock) -> None:
     """Run on an event loop."""
-    minimize_async: Any = getattr(zt, "minimize_async")  # noqa: B009
-    asyncio.run(minimize_async(Waiting(seconds).awaited, D, K, concurrency=workers, **settings(rounds, clock)))
+    asyncio.run(zt.minimize_async(Waiting(seconds).awaited, D, K, concurrency=workers, **settings(rounds, clock)))
 
 
 def dask(seconds: float, workers: int, rounds: int, clock: Clock) -> None:
@@ -120,10 +124,6 @@ ENGINES: dict[str, Engine] = {"threads": threads, "asyncio": awaited, "processes
 
 def missing(name: str) -> str:
     """Return why an engine cannot be measured, or an empty text."""
-    if name == "processes" and not hasattr(zt, "Processes"):
-        return "this version of the library has no zt.Processes"
-    if name == "asyncio" and not hasattr(zt, "minimize_async"):
-        return "this version of the library has no zt.minimize_async"
     if name == "dask":
         try:
             import distributed  # noqa: F401
@@ -145,6 +145,31 @@ def share(engine: Engine, seconds: float, workers: int, repeats: int) -> float:
         engine(seconds, workers, rounds, clock)
         found.append(alone(seconds) * WIDTH / workers / clock.per_round)
     return max(found)
+
+
+def scheduling(repeats: int) -> bool:
+    """Print the share of the time in which two workers of Dask make no call, and return whether the goal is met."""
+    from distributed import Client, LocalCluster
+
+    workers, met = 2, True
+    print("scheduling of short calls on two workers of Dask: the share of their time without a call")
+    for seconds in SHORT:
+        width, idle = int(WORK * workers / seconds), []
+        for _ in range(repeats):
+            clock = Clock()
+            with (
+                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+                Client(cluster) as client,
+            ):
+                zt.minimize(Waiting(seconds), D, K, workers=client, **settings(LEAST, clock, width))
+            idle.append(1 - alone(seconds) * width / workers / clock.per_round)
+        met = met and min(idle) <= MOST_IDLE
+        verdict = "met" if min(idle) <= MOST_IDLE else "NOT met"
+        print(
+            f"{'':12s} {1000 * seconds:3.0f} ms   {100 * min(idle):6.1f} %  goal: {100 * MOST_IDLE:.0f} %, {verdict}",
+            flush=True,
+        )
+    return met
 
 
 def alone(seconds: float, calls: int = 20) -> float:
@@ -193,6 +218,8 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     if given.engines:
         engines(given.engines, QUICK if given.quick else WORKERS, given.repeats)
+        if "dask" in given.engines and not missing("dask"):
+            scheduling(given.repeats)
     if given.draws:
         first = FIRST_SEED["judge" if given.judge else "dev"]
         measure(range(first, first + given.draws), given.only)

@@ -16,9 +16,9 @@ from test_processes import ROOT
 from waiting import PATIENCE, until
 
 import zerothresh as zt
-from zerothresh.evaluate import dask_pool
 from zerothresh.evaluate.base import ClusterLost, WorkerDied
 from zerothresh.evaluate.choose import evaluator_for
+from zerothresh.evaluate.dask_chunks import DaskChunks
 from zerothresh.evaluate.task_sizes import MOST_DEPTH, MOST_OVERHEAD, TaskSizes
 from zerothresh.objective.forms import wrap
 from zerothresh.runs.failures import Failures
@@ -279,11 +279,50 @@ def test_long_calls_are_sent_one_by_one_and_no_task_has_too_many():
 
 
 def test_small_calls_make_few_tasks(client, monkeypatch):
-    made = []
-    start = dask_pool.DaskPool._start
-    monkeypatch.setattr(
-        dask_pool.DaskPool, "_start", lambda self, *task: (made.append(len(task[1])), start(self, *task))[1]
-    )
+    made, start = [], DaskChunks._start
+    monkeypatch.setattr(DaskChunks, "_start", lambda self, *what: (made.append(len(what[1])), start(self, *what))[1])
     found = go(workers=client, budget=2000, estimator=zt.Estimator(q=400), method=zt.FGZOHT(0.05))
     assert sum(made) == found.nfev
     assert max(made) > 20
+
+
+def waits(x):
+    time.sleep(0.01)
+    return f(x)
+
+
+def test_a_worker_has_the_next_short_calls_before_it_has_answered(client, monkeypatch):
+    monkeypatch.setattr(TaskSizes, "alone", False)
+    at_once, start = [], DaskChunks._start
+
+    def noted(self, host, calls):
+        start(self, host, calls)
+        at_once.append(len(host.chunks))
+
+    monkeypatch.setattr(DaskChunks, "_start", noted)
+    found, alone = go(waits, workers=client, estimator=zt.Estimator(q=20)), go(parallel=2, estimator=zt.Estimator(q=20))
+    assert max(at_once) == 2
+    assert np.array_equal(found.x, alone.x)
+
+
+def test_dask_knows_for_as_long_as_a_run_lasts_that_its_workers_are_in_use(client):
+    scheduler, seen = client.cluster.scheduler, []
+
+    def look(progress):
+        seen.append(sum(bool(worker.processing) for worker in scheduler.workers.values()))
+
+    go(workers=client, callback=look, budget=40)
+    assert seen[-1] == 2
+    until(lambda: not scheduler.tasks)
+
+
+def test_a_worker_makes_as_many_calls_at_a_time_as_its_resources_allow():
+    options = {"n_workers": 1, "threads_per_worker": 4, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options, resources={"licence": 5}) as made, distributed.Client(made) as client:
+        for needed, width in ((1, 4), (2, 2), (5, 1)):
+            evaluator = evaluator_for(wrap(f, 12, None, False), client.get_executor(resources={"licence": needed}))
+            assert evaluator.width == width
+            evaluator.close()
+        with pytest.raises(ValueError, match="no workers yet"):
+            go(workers=client.get_executor(resources={"licence": 6}))
+        assert go(workers=client.get_executor(resources={"licence": 2}), budget=60).success

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 from fuzzing import QUICK, check_refusal
-from hypothesis import given
 from hypothesis import strategies as st
 from zoo import instance
 
 import zerothresh as zt
 
+MEMORY = Path("/dev/shm")
 D = 6
 A = np.random.default_rng(2).normal(size=(40, D))
 LOSSES = {
@@ -72,12 +74,11 @@ settings = st.fixed_dictionaries(
 odd = st.dictionaries(st.integers(1, 60), st.sampled_from(list(ODD)), max_size=2)
 
 
-@given(settings, st.integers(1, 40), st.integers(1, 3), odd, st.booleans())
-@QUICK
-def test_the_count_is_exact_and_everything_ends_in_a_result(given, m, k, odd, kept):
+def counted(given, m, k, odd, kept):
+    """Make a run, and check whatever comes of it."""
     fun = Odd(m, odd)
     named = {**given, "method": instance(given["method"], eta=0.01), "retries": 1, "backoff": 0.0}
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         if kept:
             named["run"] = f"{folder}/run"
@@ -103,3 +104,19 @@ def test_the_count_is_exact_and_everything_ends_in_a_result(given, m, k, odd, ke
             again = zt.minimize(fun, D, k, outputs="residuals", **named)
             assert again.nfev == found.nfev == fun.calls
             assert np.array_equal(again.x, found.x)
+
+
+cases = (settings, st.integers(1, 40), st.integers(1, 3), odd, st.booleans())
+
+
+@hypothesis.given(*cases)
+@hypothesis.settings(QUICK, max_examples=50)
+def test_the_count_is_exact_and_everything_ends_in_a_result(given, m, k, odd, kept):
+    counted(given, m, k, odd, kept)
+
+
+@pytest.mark.slow
+@hypothesis.given(*cases)
+@hypothesis.settings(QUICK, max_examples=2000)
+def test_the_count_is_exact_and_everything_ends_in_a_result_2_000_times(given, m, k, odd, kept):
+    counted(given, m, k, odd, kept)

@@ -279,7 +279,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a child process")
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_stops_it_and_the_same_command_goes_on(jobs, small, tmp_path):
     out, stalled, script = tmp_path / "out", tmp_path / "stalled", tmp_path / "stalling.py"
     stalled.mkdir()

@@ -105,7 +105,7 @@ def _width_of(workers: Any) -> int:
         return workers.width
     of_dask = dask_client(workers)
     if of_dask is not None:
-        from zerothresh.evaluate.dask_pool import threads_of
+        from zerothresh.evaluate.dask_hosts import threads_of
 
         return sum(threads_of(*of_dask).values())
     if _is_executor(workers):

@@ -1,12 +1,13 @@
-"""The inside of a Dask worker: it unpickles the objective once, and evaluates the calls of a task on its threads."""
+"""The inside of a Dask worker: it unpickles the objective once, and evaluates chunks of calls on its own threads."""
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from functools import partial
 from typing import Any, NamedTuple
 
 from zerothresh.evaluate.base import summary_of
@@ -15,160 +16,176 @@ from zerothresh.evaluate.pool import DaemonPool
 
 Outcome = tuple[bool, Any]  # whether a call returned, and its value or its `Packed` exception
 
+BEGUN, DONE = "begun", "done"  # what a message to the client is about
+LOOK = 1.0  # seconds between two looks at whether the client still wants this worker
+IN_USE = ("executing", "long-running")  # states of a task that has not been cancelled
 
-class TaskOutcome(NamedTuple):
-    """What a task returns.
+
+class Taken(NamedTuple):
+    """What a call of a chunk came to.
 
     Attributes
     ----------
-    outcomes: one per call.
-    calling: seconds that the calls took, added up.
-    busy: seconds from the begin of the first call to the end of the last one.
+    chunk, call: the number of the chunk, and of the call in it.
+    outcome: what it returned or raised.
+    seconds: how long it took.
+    ended: when it ended, by the clock of the worker.
     """
 
-    outcomes: list[Outcome]
-    calling: float
-    busy: float
+    chunk: int
+    call: int
+    outcome: Outcome
+    seconds: float
+    ended: float
 
 
 class HeldObjective:
-    """An objective in a worker process, as the result of a task that the client keeps for as long as the run lasts.
+    """An objective in a worker process: an actor of Dask, which lives for as long as the run lasts.
 
-    It never leaves its worker: the bytes that it is made of have been scattered, and other workers make their own.
+    Chunks of calls are made on threads of its own. It tells the client that outcomes are there, once until they have
+    been fetched, so that calls which end together are told of together. Its methods run on the worker's event loop.
 
     Arguments
     ---------
-    content: the pickled objective; nothing in a copy that Dask takes elsewhere, which is never used.
+    content: the pickled objective.
+    topic: under which it tells of its calls.
     """
 
-    def __init__(self, content: bytes = b"") -> None:
-        self.threads = DaemonPool(0)
-        self.objective: Any = None
-        self.refusal = "it was moved"  # why it cannot be used, or an empty text
-        if content:
-            try:
-                self.objective = pickle.loads(content)  # noqa: S301  # our own client wrote it
-                self.refusal = ""
-            except BaseException as error:  # the function's module may raise anything while it is imported
-                self.refusal = summary_of(error)
+    def __init__(self, content: bytes, topic: str) -> None:
+        from distributed import get_worker
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return HeldObjective, ()
+        self._worker, self._topic = get_worker(), topic
+        self._threads = DaemonPool(0)
+        self._chunks: set[int] = set()  # that have been accepted
+        self._outcomes: list[Taken] = []  # that have not been fetched
+        self._told, self._lock = False, threading.Lock()  # whether the client knows that there are some
+        self._objective: Any = None
+        self._refusal = ""  # why it cannot be used
+        try:
+            self._objective = pickle.loads(content)  # noqa: S301  # our own client wrote it
+        except BaseException as error:  # the function's module may raise anything while it is imported
+            self._refusal = summary_of(error)
 
     def __del__(self) -> None:
-        self.threads.shutdown()
+        self._threads.shutdown()
+
+    async def introduce(self) -> str:
+        """Return why the objective cannot be used, or an empty text."""
+        return self._refusal
+
+    async def accept(self, number: int, content: bytes, threads: int, lanes: int, timeout: float | None) -> None:
+        """Begin the calls of a chunk.
+
+        The begin is announced to the scheduler first: if this process dies, the client knows which calls were begun.
+
+        Arguments
+        ---------
+        number: of the chunk; one that is sent again, because the answer to the first time was lost, is passed over.
+        content: pickled: the function to call with the objective, what the objective has to know, the other arguments.
+        threads, lanes: the largest number of threads of this objective, and of calls of this chunk at a time.
+        timeout: the seconds after which a call is given up, or None.
+        """
+        if number in self._chunks:
+            return
+        function, known, calls = pickle.loads(content)  # noqa: S301  # our own client wrote it
+        self._chunks.add(number)
+        await self._worker.scheduler.log_event(topic=self._topic, msg=(BEGUN, number))  # now the scheduler knows
+        self._objective.learn(known)
+        self._threads.allow(threads)
+        made = _Lanes(function, self._objective, calls, partial(self._note, number))
+        for _ in range(lanes):
+            self._threads.submit(made.work)
+        if timeout is not None:
+            self._worker.loop.add_callback(self._supervise, made, timeout)
+
+    async def take(self) -> bytes:
+        """Return what calls have come to since the last time, and the time of this worker's clock, pickled."""
+        with self._lock:
+            taken, self._outcomes, self._told = self._outcomes, [], False
+        return pickle.dumps((taken, time.monotonic()), pickle.HIGHEST_PROTOCOL)
+
+    async def dismiss(self) -> None:
+        """End the task that says that this worker is in use."""
+        _ends.setdefault((self._topic, self._worker.address), threading.Event()).set()
+
+    def _note(self, chunk: int, call: int, outcome: Outcome, seconds: float) -> None:
+        """Keep what a call has come to, and tell that it is there."""
+        with self._lock:
+            self._outcomes.append(Taken(chunk, call, outcome, seconds, time.monotonic()))
+            tell, self._told = not self._told, True
+        if tell:
+            self._worker.log_event(self._topic, (DONE, self._worker.address))
+
+    async def _supervise(self, made: _Lanes, timeout: float) -> None:
+        """Give up the calls of a chunk that take too long, and let other threads take the place of theirs."""
+        while not made.done:
+            await asyncio.sleep(made.patience(timeout))
+            for _ in range(made.give_up(timeout)):
+                self._threads.replace_one()
+                self._threads.submit(made.work)
 
 
-def hold(content: bytes) -> HeldObjective:
-    """Load the objective, as the first task on a worker."""
-    return HeldObjective(content)
+_ends: dict[tuple[str, str], threading.Event] = {}  # of runs, by their topics and workers
 
 
-def introduce(held: HeldObjective) -> tuple[str, str]:
-    """Return what tells this worker process from others at its address, and why it has no objective, if it has none."""
-    from distributed import get_worker
-
-    return str(get_worker().id), held.refusal
-
-
-def evaluate(
-    held: HeldObjective,
-    identity: str,
-    topic: str,
-    number: int,
-    content: bytes,
-    threads: int,
-    lanes: int,
-    timeout: float | None,
-) -> TaskOutcome | None:
-    """Evaluate the calls of a task.
-
-    Arguments
-    ---------
-    held: the objective.
-    identity: the worker that the task was meant for; a new one at the same address makes no call.
-    topic, number: under which the begin of the first call is announced, and the number of the task.
-    content: pickled: the function to call with the objective, what the objective has to know, the other arguments.
-    threads, lanes: the number of threads of the worker, and of calls of this task at a time.
-    timeout: the seconds after which a call is given up, or None.
-
-    Returns
-    -------
-    The outcomes; None if this is another worker.
-    """
-    from distributed import get_worker
-    from distributed.utils import sync
+def stay(topic: str) -> None:
+    """Wait for the end of a run, or until its client is gone; the thread of the worker is free for others."""
+    from distributed import get_worker, secede
 
     worker = get_worker()
-    if worker.id != identity:
-        return None
-    function, known, calls = pickle.loads(content)  # noqa: S301  # our own client wrote it
-    objective = held.objective
-    objective.learn(known)
-    sync(worker.loop, worker.scheduler.log_event, topic=topic, msg=number)  # once it returns, the scheduler knows
-    began = time.perf_counter()
-    made = _Lanes(function, objective, calls)
-    if lanes == 1 and timeout is None:
-        made.work()
-    else:
-        held.threads.allow(threads)
-        _on_threads(made, held.threads, lanes, timeout)
-    return TaskOutcome(made.outcomes, sum(made.seconds), time.perf_counter() - began)
+    key, end = worker.get_current_task(), _ends.setdefault((topic, worker.address), threading.Event())
+    secede()
+    while not end.wait(LOOK) and str(worker.status.name) == "running":
+        task = worker.state.tasks.get(key)
+        if task is None or task.state not in IN_USE:
+            break
+    _ends.pop((topic, worker.address), None)
 
 
 class _Lanes:
-    """The calls of a task, which one thread or several take one after the other."""
+    """The calls of a chunk, which one thread or several take one after the other."""
 
-    def __init__(self, function: Callable[..., Any], objective: Any, calls: list[tuple[Any, ...]]) -> None:
-        self.function, self.objective, self.calls = function, objective, calls
-        self.outcomes: list[Outcome] = [(False, None)] * len(calls)
-        self.seconds = [0.0] * len(calls)
-        self.under_way: dict[int, float] = {}  # calls and when they began
+    def __init__(
+        self, function: Callable[..., Any], objective: Any, calls: list[tuple[Any, ...]], note: Callable[..., None]
+    ) -> None:
+        self._function, self._objective, self._calls, self._note = function, objective, calls, note
+        self._under_way: dict[int, float] = {}  # calls and when they began
         self._next: Iterator[int] = iter(range(len(calls)))  # threads may share it
+        self._settled: set[int] = set()  # calls that have an outcome
 
-    def work(self) -> bool:
-        """Make calls until none is left, or until this one has been given up; return whether it was not."""
+    @property
+    def done(self) -> bool:
+        """Whether every call has an outcome."""
+        return len(self._settled) == len(self._calls)
+
+    def work(self) -> None:
+        """Make calls until none is left, or until this one has been given up."""
         for call in self._next:
-            began = self.under_way[call] = time.monotonic()
+            began = self._under_way[call] = time.monotonic()
             try:
-                outcome = True, self.function(self.objective, *self.calls[call])
+                outcome: Outcome = True, self._function(self._objective, *self._calls[call])
             except BaseException as error:
                 outcome = False, packed(error)
-            if self.under_way.pop(call, None) is None:
-                return False
-            self.outcomes[call], self.seconds[call] = outcome, time.monotonic() - began
-        return True
+            if self._under_way.pop(call, None) is None:
+                return  # another thread has taken the place of this one
+            self._settle(call, outcome, time.monotonic() - began)
 
     def give_up(self, timeout: float) -> int:
         """Give up the calls that take longer; return how many these are."""
-        late = [call for call, began in list(self.under_way.items()) if time.monotonic() - began >= timeout]
-        late = [call for call in late if self.under_way.pop(call, None) is not None]  # it has not just ended
+        late = [call for call, began in list(self._under_way.items()) if time.monotonic() - began >= timeout]
+        late = [call for call in late if self._under_way.pop(call, None) is not None]  # it has not just ended
         for call in late:
-            self.outcomes[call], self.seconds[call] = (False, _overdue(timeout)), timeout
+            self._settle(call, (False, _overdue(timeout)), timeout)
         return len(late)
 
+    def patience(self, timeout: float) -> float:
+        """Return the seconds until a call may have to be given up."""
+        oldest = min(self._under_way.copy().values(), default=time.monotonic())
+        return max(0.0, oldest + timeout - time.monotonic())
 
-def _on_threads(made: _Lanes, threads: DaemonPool, lanes: int, timeout: float | None) -> None:
-    """Make calls on several threads, and wait for them; a thread that hangs in a call is left behind and replaced."""
-    ended = threading.Semaphore(0)
-    for _ in range(lanes):
-        _start(made, threads, ended)
-    working = lanes
-    while working:
-        oldest = min(made.under_way.copy().values(), default=time.monotonic())
-        if ended.acquire(timeout=None if timeout is None else max(0.0, oldest + timeout - time.monotonic())):
-            working -= 1
-            continue
-        assert timeout is not None
-        for _ in range(made.give_up(timeout)):
-            threads.replace_one()
-            _start(made, threads, ended)
-
-
-def _start(made: _Lanes, threads: DaemonPool, ended: threading.Semaphore) -> None:
-    """Let a thread make calls."""
-    future: Future[bool] = threads.submit(made.work)
-    future.add_done_callback(lambda done: ended.release() if done.result() else None)
+    def _settle(self, call: int, outcome: Outcome, seconds: float) -> None:
+        self._note(call, outcome, seconds)
+        self._settled.add(call)
 
 
 def _overdue(timeout: float) -> Packed:
