@@ -121,7 +121,14 @@ def test_the_pages_show_the_command():
     assert {words[1] for words in OURS} >= {"methods", "solve", "advise", "show", "export", "reproduce"}
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if ours(page)], ids=lambda page: page.name)
+SLOW = {"reproduction.md"}  # a whole experiment; tests/test_reproduce.py has a smaller one
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.name in SLOW else []) for page in PAGES if ours(page)],
+    ids=lambda page: page.name,
+)
 def test_the_commands_on_the_page_run_one_after_the_other(page, tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     for words in ours(page):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from zerothresh.evaluate.base import WorkerDied, WorkerNotStarted, summary_of
-from zerothresh.evaluate.dask_hosts import LOOK_AGAIN, DaskHost, DaskHosts
+from zerothresh.evaluate.dask_hosts import LOOK, LOOK_AGAIN, DaskHost, DaskHosts
 from zerothresh.evaluate.dask_link import DaskLink, ObjectiveLost
 from zerothresh.evaluate.dask_worker import BEGUN, Taken
 from zerothresh.evaluate.packing import unpacked
@@ -25,6 +25,7 @@ from zerothresh.evaluate.task_sizes import TaskSizes
 from zerothresh.objective.forms import Objective
 
 MOST_BYTES = 4 << 20  # of points in a chunk: Dask warns of larger messages from 10 MB on
+PATIENCE = 2 * (LOOK + LOOK_AGAIN)  # seconds until a worker that did not answer is asked again, if it is not lost
 AHEAD = 2  # chunks of short calls on a worker: one that is under way, and one that it goes on with
 
 
@@ -165,7 +166,7 @@ class DaskChunks:
             try:
                 await self._link.ask(host.address, host.key, "accept", *given)
             except OSError:  # the worker may be gone, which the look at the workers tells
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(PATIENCE)
             except Exception as error:
                 self._link.guarded(self._break, chunk, error)
                 return
@@ -199,7 +200,7 @@ class DaskChunks:
                 taken, clock = pickle.loads(await self._link.ask(host.address, host.key, "take"))  # noqa: S301  # ours
             except Exception:  # the worker may be gone, which the look at the workers tells
                 host.told_more = True
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(PATIENCE)
             else:
                 self._link.guarded(self._hand_out, taken, clock, time.monotonic() - began)
         host.taking = False

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zerothresh.evaluate.base import summary_of
-from zerothresh.evaluate.dask_link import DaskLink
+from zerothresh.evaluate.dask_link import DaskLink, ObjectiveLost
 
 if TYPE_CHECKING:
     from zerothresh.evaluate.dask_chunks import DaskChunk
@@ -220,10 +220,12 @@ class DaskHosts:
                     error = await held.exception()
                     if error is not None:
                         raise error
+                    if held.status != "finished":
+                        raise CancelledError
                     refusal = await self._link.ask(host.address, held.key, "introduce")
                     host.kept, key = [held, self._link.stay(host.address)], held.key
                     break
-            except CancelledError:  # what was scattered was lost together with another worker
+            except (CancelledError, ObjectiveLost):  # what was scattered was lost together with another worker
                 pass
             except Exception as error:
                 tries, refusal = tries + 1, summary_of(error)
