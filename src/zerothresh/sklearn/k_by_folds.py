@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from zerothresh.api.several_k import values_of_k
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.k_path.criteria import held_out, one_standard_error
-from zerothresh.k_path.pathing import path, values_of_k
+from zerothresh.k_path.pathing import path
 from zerothresh.sklearn.linear_design import Rows
 from zerothresh.sklearn.linear_problems import Effort, checked, places, settings
 from zerothresh.sklearn.row_losses import RowLoss
