@@ -77,7 +77,9 @@ class RunForK:
     @property
     def found_something(self) -> bool:
         """Whether it has ended, or knows F at a point that is not the start."""
-        return self.ended or not (self.standing.best_x is None or np.array_equal(self.standing.best_x, self.task.theta0))
+        return self.ended or not (
+            self.standing.best_x is None or np.array_equal(self.standing.best_x, self.task.theta0)
+        )
 
     @property
     def owes_value(self) -> bool:

@@ -291,7 +291,7 @@ def turns(context: Context, runs: Sequence[RunForK], budget: int, family: Family
         yield from _turn(context, run, (dealt - context.used) // (len(going) - place), left, falls[run.k])
     for run in sorted(going, key=lambda run: run.k):
         if not run.found_something:
-            yield from _turn(context, run, int(FIRST * left()), left, falls[run.k])
+            yield from _turn(context, run, int(FIRST * left()), left, falls[run.k], first=True)
     while going := [run for run in going if not run.ended and run.price() <= left()]:
         slow = SLOW * max(one.total for one in falls.values()) / max(1, context.used)
         fast = [run for run in going if falls[run.k].rate > slow]
@@ -338,10 +338,15 @@ class Falls:
         return (self._steps[-1][1] - earlier) / max(1, self.run.paid - half)
 
 
-def _turn(context: Context, run: RunForK, share: int, left: Callable[[], int], falls: Falls) -> Asks:
-    """Let a run go on as long as its rounds fit into its share; while it learns what all will use, it may take more."""
+def _turn(
+    context: Context, run: RunForK, share: int, left: Callable[[], int], falls: Falls, *, first: bool = False
+) -> Asks:
+    """Let a run go on as long as its rounds fit into its share; while it learns what all will use, it may take more.
+
+    With ``first``, only until it has found something.
+    """
     used, most = context.used, int(LEAD * left())
-    while not run.ended:
+    while not run.ended and not (first and run.found_something):
         price = context.used - used + run.price()
         if run.ended or price > (max(share, most) if run.learns else share):
             break
