@@ -52,10 +52,10 @@ class FeasibleGaussNewton:
 
     def search(self, context: Context, diagnosis: Diagnosis | None) -> Generator[Probes, Answers, Ended]:
         """Linearise, exchange on the model, and correct it, until it promises nothing more."""
-        return (yield from _Search(context).run())
+        return (yield from _OnLinearModel(context).run())
 
 
-class _Search:
+class _OnLinearModel:
     """A search at work: the best point, its outputs, and the derivatives as far as they are known there."""
 
     def __init__(self, context: Context) -> None:
