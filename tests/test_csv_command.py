@@ -195,3 +195,18 @@ def test_a_constant_column_is_named(call, tmp_path):
     done = call("solve", "--csv", "flat.csv", "--target", "y", "-k", 1, "--budget", 100)
     assert done.exit_code == 2
     assert "column 'flat' has the same value in all rows" in " ".join(done.output.split())
+
+
+def test_the_summary_of_a_table_counts_columns_and_names_them(call):
+    told = ("solve", "--csv", "data.csv", "--target", "y", "-k", 2, "--budget", 4000, "--seed", 0)
+    done = call(*told)
+    assert done.exit_code == 0, done.output
+    assert "2 of at most 2, in 5 columns" in done.output
+    assert next(line for line in done.output.splitlines() if line.startswith("support")).split() == [
+        "support",
+        "a",
+        "c",
+    ]
+    refused = call(*told, "--loss", "nope")
+    assert refused.exit_code == 2
+    assert "'mse', 'mae', 'mape', 'logistic'" in " ".join(refused.output.split())

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -673,3 +674,17 @@ def test_a_k_added_to_a_path_without_calls_left_is_no_success(tmp_path):
     assert [r.success for r in more] == [True, True, False]
     assert "raise the budget of the path" in more[4].message
     assert zt.path(noisy, 6, [1, 2, 4], **(args | {"budget": 400})).success
+
+
+@pytest.mark.parametrize("extra", [1.1, 1.3, 1.5])
+def test_where_calls_are_scarce_the_smallest_k_are_served_first(extra):
+    problem = regression(n=120, d=9)
+    alone = zt.minimize(problem, None, 8, budget=20_000, seed=1, progress=False).nfev
+    start = float(np.mean(problem.problem.y**2))
+    found = zt.path(problem, None, range(1, 9), budget=int(extra * alone), seed=1, progress=False)
+    assert found.nfev <= int(extra * alone)
+    served = [result.nfev > 0 and result.fun < start for result in found]
+    assert served[0]
+    assert served[:-1] == sorted(served[:-1], reverse=True)  # nobody was passed over, but the largest k comes first
+    assert (found.fun[: sum(served[:-1])] < start).all()
+    assert all(low <= high for low, high in pairwise(found.fun[::-1]))

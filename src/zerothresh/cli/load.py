@@ -404,8 +404,9 @@ def table(file: Path, target: str | None, loss_text: str | None) -> TableProblem
     """Return the linear model of a CSV file."""
     import numpy as np
 
+    from zerothresh.basics import check
     from zerothresh.datasets.csv_file import parse
-    from zerothresh.losses import loss_of
+    from zerothresh.losses import NAMES, loss_of
     from zerothresh.problems import linear_table
 
     if target is None:
@@ -424,6 +425,8 @@ def table(file: Path, target: str | None, loss_text: str | None) -> TableProblem
         if name == "mape" and (columns.y == 0).any():
             raise ValueError(f"--loss mape divides by the target, which is 0 in some rows of {target!r}")
         known = own.get(name)
+        if known is None and name != "mse":
+            check.one_of("--loss", name.partition(":")[0], ("mse", *own, *(one for one in NAMES if one != "poisson")))
         value = known or linear_table.OfResidual(loss_of(loss("squared" if name == "mse" else name)).value)
         return TableProblem(
             linear_table.LinearTable(columns.X, columns.y, value), (*columns.names, INTERCEPT), columns.classes, name

@@ -75,6 +75,13 @@ class RunForK:
         return self.task.n if self.task.outputs is None else 1
 
     @property
+    def found_something(self) -> bool:
+        """Whether it has ended, or knows F at a point that is not the start."""
+        return self.ended or not (
+            self.standing.best_x is None or np.array_equal(self.standing.best_x, self.task.theta0)
+        )
+
+    @property
     def owes_value(self) -> bool:
         """Whether F at its iterate is not known, and has to be if that is to be a result."""
         return self.asked > 0 and self.standing.fun is None

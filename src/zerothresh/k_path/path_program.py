@@ -23,6 +23,7 @@ from zerothresh.sampling.philox import Stream
 EVEN = 1 / 2  # of the calls: what all runs get in equal parts, before the others go to those that make progress
 SLICES = 4  # turns per run among which the calls that are left are divided: a rate is measured anew after each
 SLOW = 1 / 100  # of the largest fall of a run per call of the path: a lower rate is no progress
+FIRST = 1 / 2  # of the calls that are left: what a run that has found nothing yet may take, the smallest k first
 LEAD = 2 / 3  # of the calls that are left: what a run may take that learns what all others will use
 MAIN = 1 / 2  # of the calls that are left: what the runs on all components get before those of the folds
 FOLDS_ROUND = 2**32 - 1  # the round whose random numbers cut the components into folds: no run gets there
@@ -274,9 +275,10 @@ def known_among(runs: Sequence[RunForK]) -> Callable[[int], tuple[Array, float] 
 def turns(context: Context, runs: Sequence[RunForK], budget: int, family: Family) -> Asks:
     """Give runs calls in turn until the path has made so many calls, or until all runs have ended.
 
-    At first all get the same, and what one does not need goes to those after it. The rest goes in turn to the run that
-    lowered F most per call in the second half of its calls, unless all are slow beside the whole path, and to the one
-    that has paid least.
+    At first all get the same, and what one does not need goes to those after it. Then, the smallest k first, each run
+    that has found nothing yet may take up to half of what is left, so that where calls are scarce, larger k do without:
+    the points of smaller ones are theirs too. The rest goes in turn to the run that lowered F most per call in the
+    second half of its calls, unless all are slow beside the whole path, and to the one that has paid least.
     """
 
     def left() -> int:
@@ -287,6 +289,9 @@ def turns(context: Context, runs: Sequence[RunForK], budget: int, family: Family
     dealt = context.used + int(EVEN * left())
     for place, run in enumerate(going):
         yield from _turn(context, run, (dealt - context.used) // (len(going) - place), left, falls[run.k])
+    for run in sorted(going, key=lambda run: run.k):
+        if not run.found_something:
+            yield from _turn(context, run, int(FIRST * left()), left, falls[run.k], first=True)
     while going := [run for run in going if not run.ended and run.price() <= left()]:
         slow = SLOW * max(one.total for one in falls.values()) / max(1, context.used)
         fast = [run for run in going if falls[run.k].rate > slow]
@@ -333,10 +338,15 @@ class Falls:
         return (self._steps[-1][1] - earlier) / max(1, self.run.paid - half)
 
 
-def _turn(context: Context, run: RunForK, share: int, left: Callable[[], int], falls: Falls) -> Asks:
-    """Let a run go on as long as its rounds fit into its share; while it learns what all will use, it may take more."""
+def _turn(
+    context: Context, run: RunForK, share: int, left: Callable[[], int], falls: Falls, *, first: bool = False
+) -> Asks:
+    """Let a run go on as long as its rounds fit into its share; while it learns what all will use, it may take more.
+
+    With ``first``, only until it has found something.
+    """
     used, most = context.used, int(LEAD * left())
-    while not run.ended:
+    while not run.ended and not (first and run.found_something):
         price = context.used - used + run.price()
         if run.ended or price > (max(share, most) if run.learns else share):
             break

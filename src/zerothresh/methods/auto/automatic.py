@@ -15,6 +15,7 @@ from zerothresh.methods.auto.arms.active_subset import ActiveSubset
 from zerothresh.methods.auto.arms.corner_swaps import CornerSwaps
 from zerothresh.methods.auto.arms.descent import LocalDescent
 from zerothresh.methods.auto.arms.feasible_descent import FeasibleDescent
+from zerothresh.methods.auto.arms.feasible_gauss_newton import FeasibleGaussNewton
 from zerothresh.methods.auto.arms.feasible_steps import FeasibleSteps
 from zerothresh.methods.auto.arms.grid_search import GridSearch
 from zerothresh.methods.auto.arms.grouped_slopes import GroupedSlopes
@@ -41,6 +42,12 @@ ARMS: tuple[Arm, ...] = (  # in the order in which they are tried: those that te
     CornerSwaps(),  # finite bounds: values at the bounds, and swaps judged by paired differences
     LongSteps(),  # a flat start or kinks: long steps, judged by their values
     LinearisedOutputs(),  # calls return residuals: Gauss-Newton steps, again from what the others have found
+)
+
+
+LEADERS = (
+    LinearisedOutputs(),  # calls return residuals: Gauss-Newton steps
+    FeasibleGaussNewton(),  # the same within a sum
 )
 
 
@@ -92,8 +99,9 @@ class Auto(Program):
     def search(self, context: Context) -> Asks:
         if lack := _lack(context.d, context.k, context.left):
             context.remark(f"The budget is {lack}.")
-        arm = LinearisedOutputs()
-        if arm.fits(context, None):  # it leads without a diagnosis: its first calls are one
+        for arm in LEADERS:  # without a diagnosis: their first calls are one
+            if not arm.fits(context, None):
+                continue
             patience = self.patience and max(self.patience, arm.forecast(context, None))
             ended = yield from race(context, NOTHING_KNOWN, [arm], patience)
             if ended.final:
@@ -102,6 +110,8 @@ class Auto(Program):
             context.remark("Other strategies compete for the rest of the budget.")
         context.stage("diagnosis")
         beyond = context.constraint.further is not None  # then points off the start may not be feasible
+        if beyond and context.has_outputs and not FeasibleGaussNewton().takes(context):
+            context.remark("Gauss-Newton steps keep a sum (Simplex, Budget) without strict; here, F alone is used.")
         diagnosis = yield from feasible_look(context) if beyond else diagnose(context)
         context.remark(f"Diagnosis: {_random(diagnosis) if beyond else diagnosis.summary()}.")
         context.random = diagnosis.random

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.constraint.shares import ShareSet
 from zerothresh.methods.auto.models.share_model import convex, minimise_shares
-from zerothresh.methods.auto.moves.anchored_model import AnchoredModel
 from zerothresh.methods.auto.settings.constraint_settings import FEASIBLE_DESCENT
+
+
+class ShareModel(Protocol):
+    """A quadratic model of F: what exchanges ask of it.
+
+    Attributes
+    ----------
+    columns: the second derivatives by a coordinate, (d,), by its number.
+    """
+
+    @property
+    def columns(self) -> Any: ...
+
+    def knows(self, rows: Indices, members: Indices) -> bool:
+        """Whether the mixed second derivatives of rows and members are known."""
+
+    def block(self, rows: Indices, members: Indices) -> Array:
+        """Return the second derivatives of some rows by some members."""
+
+    def slopes(self, x: Array, rows: Indices) -> Array:
+        """Return the slopes of some rows at x, NaN where they are not known."""
+
+    def value(self, x: Array) -> float:
+        """Return the model at x."""
 
 
 class Exchange(NamedTuple):
@@ -20,7 +43,7 @@ class Exchange(NamedTuple):
     point: Array
 
 
-def best_on(model: AnchoredModel, feasible: ShareSet, x: Array, support: Indices) -> Exchange | None:
+def best_on(model: ShareModel, feasible: ShareSet, x: Array, support: Indices) -> Exchange | None:
     """Minimise the model on a support; None if limits and sum leave no point, or entries are not known."""
     low, high = feasible.chosen_low[support], feasible.chosen_high[support]
     start = feasible.project_on(x, support)
@@ -37,9 +60,7 @@ def best_on(model: AnchoredModel, feasible: ShareSet, x: Array, support: Indices
     return Exchange(value, out) if np.isfinite(value) else None
 
 
-def ranked(
-    model: AnchoredModel, feasible: ShareSet, x: Array, S: Indices, rows: Indices, least: float
-) -> list[Exchange]:
+def ranked(model: ShareModel, feasible: ShareSet, x: Array, S: Indices, rows: Indices, least: float) -> list[Exchange]:
     """Return the exchanges of one member of S for one of the rows that lower the model, best first.
 
     All pairs are ranked by a model in which the members at their limits stay there; the best are then solved exactly.
@@ -76,7 +97,7 @@ def ranked(
 
 
 def _gains(
-    model: AnchoredModel,
+    model: ShareModel,
     feasible: ShareSet,
     x: Array,
     inner: Indices,

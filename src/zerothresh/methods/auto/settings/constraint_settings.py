@@ -64,6 +64,23 @@ FEASIBLE_DESCENT = FeasibleDescentSettings()
 
 
 @dataclass(frozen=True)
+class FeasibleGaussNewtonSettings:
+    """How outputs are linearised within a sum, and when the linear model has said all that it can."""
+
+    difference: float = 1e-3  # of the typical size of a coordinate: its error is corrected by the steps that follow
+    steps: int = 3  # beside the derivatives, before it is fair to judge the search
+    kicks: int = 20  # random changes of the support that are tried on the model, which cost no calls
+    trusted: float = 0.5  # actual over predicted fall: below it the derivatives on the support are measured again
+    most_misses: int = 3  # times in a row, before those by all coordinates are
+    negligible: float = 1e-10  # of the whole fall: a predicted gain that is smaller is none
+    same: float = 1e-6  # of the whole fall: what a pass with fresh derivatives must gain for another one
+    rounding: float = 1e-14  # of F itself: gains below it are not believed
+
+
+FEASIBLE_GAUSS_NEWTON = FeasibleGaussNewtonSettings()
+
+
+@dataclass(frozen=True)
 class FeasibleStepsSettings:
     """How feasible points are drawn and their lengths follow successes, where no model is made."""
 
