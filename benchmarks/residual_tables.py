@@ -145,12 +145,13 @@ Profile = list[tuple[str, int, list[int | None], list[int | None]]]
 
 
 def by_problem(measured: list[Measured]) -> dict[str, dict[str, Measured]]:
-    """Return what each solver gave on each problem of the table dense that both rivals ran."""
+    """Return what each solver gave on each problem of the table dense that both rivals ran, from a finite F."""
     by: dict[str, dict[str, Measured]] = {}
     for row in measured:
         if row["table"] == "dense":
             by.setdefault(f"{row['case']}#{row['seed']}", {})[row["solver"]] = row
-    return {problem: made for problem, made in by.items() if all(rival in made for rival in RIVALS)}
+    begun = {problem: made for problem, made in by.items() if all(rival in made for rival in RIVALS)}
+    return {problem: made for problem, made in begun.items() if all(made[rival]["falls"] for rival in RIVALS)}
 
 
 def levels(made: dict[str, Measured]) -> list[float]:
