@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -15,8 +16,12 @@ from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
 from zerothresh.methods.residual.jacobians.loss_weights import total_loss, working
 from zerothresh.methods.residual.jacobians.output_noise import like_noise
-from zerothresh.methods.residual.jacobians.sparse_fit import Choice, SparseFit
+from zerothresh.methods.residual.jacobians.robust_fit import far_fit
+from zerothresh.methods.residual.jacobians.sparse_choice import Choice
+from zerothresh.methods.residual.jacobians.sparse_fit import SparseFit
 from zerothresh.methods.residual.jacobians.trust_step import bounded_least_squares_step, quadratic_step
+from zerothresh.methods.residual.nothing_left import within_rounding
+from zerothresh.methods.residual.residual_settings import NOTHING
 
 LOSSES = [zt.losses.Huber(0.3), zt.losses.Cauchy(0.3), zt.losses.Quantile(0.5), zt.losses.Squared()]
 
@@ -24,7 +29,8 @@ LOSSES = [zt.losses.Huber(0.3), zt.losses.Cauchy(0.3), zt.losses.Quantile(0.5), 
 class Curves:
     """Outputs phi(A x) minus those of a sparse truth."""
 
-    def __init__(self, seed=0, d=40, k=3, n=60, link=np.tanh, noise=0.0, positive=False):
+    def __init__(self, seed=0, d=40, k=3, n=60, link=np.tanh, noise=0.0, positive=False, interrupt=None):
+        self.interrupt = interrupt
         rng = np.random.default_rng(seed)
         self.A, self.link, self.calls, self.noise, self.rng = rng.normal(size=(n, d)), link, [], noise, rng
         self.A /= np.sqrt(k)
@@ -34,6 +40,8 @@ class Curves:
         self.y = link(self.A @ self.truth)
 
     def __call__(self, x):
+        if len(self.calls) == self.interrupt:
+            raise KeyboardInterrupt
         self.calls.append(x.copy())
         return self.link(self.A @ x) - self.y + self.noise * self.rng.normal(size=self.y.size)
 
@@ -54,10 +62,28 @@ def no_chance(size):
 # Models.
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_far_fit_finds_the_support_although_the_linear_model_is_wrong_in_the_outputs_that_change_most(seed):
+    fun = Curves(seed, d=100, k=5, n=100, link=np.exp)
+    fit = far_fit(None, fun(np.zeros(100)), fun.A, np.zeros(100), free(100, 5), np.random.default_rng(1).random, 8)
+    assert np.array_equal(fit.y != 0, fun.truth != 0)
+    assert 0 < fit.share < 0.8
+
+
+def test_a_far_fit_of_linear_outputs_is_exact_and_the_same_in_any_unit_of_the_outputs():
+    fun = Curves(0, link=lambda z: z)
+    one, other = (
+        far_fit(None, c * fun(np.zeros(40)), c * fun.A, np.zeros(40), free(40, 3), np.random.default_rng(1).random, 2)
+        for c in (1.0, 1024.0)
+    )
+    assert one.y == pytest.approx(fun.truth, abs=1e-12)
+    assert np.array_equal(one.y, other.y)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_price_of_an_exchange_is_what_refitting_gives(seed):
     rng = np.random.default_rng(seed)
-    problem = SparseFit(rng.normal(size=(20, 8)), rng.normal(size=20), free(8, 3), np.zeros(8), np.zeros(8))
+    problem = SparseFit(rng.normal(size=(20, 8)), rng.normal(size=20), free(8, 3))
     leaving, prices = problem.prices([1, 4, 6])
     before = problem.fit(np.array([1, 4, 6]))[1]
     for (a, unit), entering in itertools.product(enumerate(leaving), (0, 2, 3, 5, 7)):
@@ -73,7 +99,7 @@ def test_a_sparse_fit_is_the_best_of_all_supports_of_a_small_problem(limits):
     unit = np.arange(8) // 2 if "groups" in limits else np.arange(8)
     low, high = np.full(8, limits.get("low", -np.inf)), np.full(8, limits.get("high", np.inf))
     forced = np.array(limits.get("forced", []), dtype=np.int64)
-    problem = SparseFit(J, y, Choice(unit, 2, forced, low, high), np.zeros(8), np.zeros(8))
+    problem = SparseFit(J, y, Choice(unit, 2, forced, low, high))
     supports = (list(pair) for pair in itertools.combinations(range(unit.max() + 1), 2) if set(forced) <= set(pair))
     best = min(problem.fit(problem.choice.coordinates(units))[1] for units in supports)
     value, S, z = problem.solve(no_chance, 0)[0]
@@ -202,7 +228,7 @@ def test_groups_of_columns_find_few_non_zeros_among_many_in_fewer_runs_than_colu
 
 
 def test_groups_of_columns_cost_no_more_than_five_per_cent_if_they_are_of_no_use():
-    fun = Curves(0, d=300, k=5, n=40, link=lambda z: np.exp(np.clip(z, -50, 50)))
+    fun = Curves(1, d=300, k=5, n=40, link=lambda z: np.exp(np.clip(z, -50, 50)))
     result = solve(fun, budget=6000)
     columns = {name: used for used, name in result.stages}["support"]
     assert fun.d < columns <= 1.05 * fun.d + 3
@@ -446,12 +472,32 @@ def test_a_width_that_is_no_number_of_calls_is_refused_with_a_sentence():
 
 
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
-    whole, first, second = Curves(0), Curves(0), Curves(0)
+    whole, first, second = Curves(0), Curves(0, interrupt=45), Curves(0, interrupt=45)
     expected = solve(whole)
-    solve(first, budget=50, run=tmp_path / "run")
+    with contextlib.suppress(KeyboardInterrupt):
+        solve(first, run=tmp_path / "run")
     result = solve(second, run=tmp_path / "run")
+    assert len(second.calls) == len(whole.calls) - 45
     assert np.array_equal(result.x, expected.x)
-    assert len(second.calls) < len(whole.calls)
+
+
+@pytest.mark.filterwarnings("ignore:k = d")
+@pytest.mark.parametrize("start", [1.0, 1e6, 1e12])
+def test_an_enormous_start_does_not_make_the_residuals_that_are_left_nothing(start):
+    rng = np.random.default_rng(4)
+    A, b = rng.normal(size=(12, 3)), rng.normal(size=12)
+    least = float(np.mean((A @ np.linalg.lstsq(A, b, rcond=None)[0] - b) ** 2))
+    result = zt.minimize(
+        lambda x: A @ x - b, np.full(3, start), 3, outputs="residuals", method="gauss-newton", budget=200
+    )
+    assert result.fun == pytest.approx(least, rel=1e-6)
+
+
+def test_residuals_that_are_small_beside_their_parts_are_not_enough_unless_it_is_rounding():
+    J, x = np.array([[1.0], [2.0]]), np.array([1e6])
+    assert within_rounding(None, np.zeros(2), J, x) < 2 * 1e-7
+    assert within_rounding(None, np.zeros(2), J, x) == pytest.approx(5e12 * NOTHING.rounding**2)
+    assert within_rounding(None, np.zeros(2), J, 0 * x) == 0
 
 
 def test_a_start_that_matches_all_outputs_is_the_result_after_one_run():

@@ -48,10 +48,12 @@ def test_others_compete_where_the_linear_model_predicts_nothing():
         assert NAMES & set(names[1:])
         sentences = [text for _, text in found.remarks]
         assert "Other strategies compete for the rest of the budget." in sentences
-        badly += any("The linear model of the outputs predicts badly" in text for text in sentences)
+        predicted_badly = any("The linear model of the outputs predicts badly" in text for text in sentences)
+        assert predicted_badly or any("No exchange and no restart" in text for text in sentences)
+        badly += predicted_badly
         assert found.nfev <= 1500
     assert lower >= 3  # two sigma below
-    assert badly >= 10  # of the others, Gauss-Newton has ended because nothing that it suggests lowers F
+    assert badly >= 7  # in the others, nothing that Gauss-Newton suggests lowers F any more
 
 
 def test_the_point_returned_is_the_best_one_of_all_strategies():

@@ -14,7 +14,7 @@ import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.jacobians.group_slopes import ColumnGroup, GroupSlopes
-from zerothresh.methods.residual.jacobians.robust_fit import sparse_fits
+from zerothresh.methods.residual.jacobians.robust_fit import FarFit, far_fit, pull
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import POOL
 from zerothresh.methods.residual.support_exchange import descend
@@ -46,18 +46,21 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
         return
     short = state.context.left < free.size + POOL.reserve * k
     reserve = min(POOL.reserve * k, POOL.kept * state.context.left)
-    slopes = GroupSlopes.along(np.nan_to_num(state.at.r), groups, k)
+    slopes = GroupSlopes.along(pull(state.loss, state.at.r), groups, k)
     worth = short or slopes.forecast(k / free.size) < POOL.worth
     trials, tried, last, same = POOL.trials * free.size, set[Support](), Support(), 0
     while groups and (not short or state.context.left > reserve + 1):
-        value, y, u = _fit(state)
-        odds, support = GroupSlopes.along(u, groups, k).odds(k / free.size), tuple(np.flatnonzero(y).tolist())
+        fit = _fit(state)
+        odds, support = (
+            GroupSlopes.along(fit.pull, groups, k).odds(k / free.size),
+            tuple(np.flatnonzero(fit.y).tolist()),
+        )
         last, same = support, same + 1 if support == last else 0
         settled = same >= POOL.settled and support not in tried
-        if worth and settled and value < POOL.promise * state.start and trials >= 1:
+        if worth and settled and fit.share < POOL.hope and trials >= 1:
             used = state.context.used
             tried.add(support)
-            if (yield from _try(state, y)):
+            if (yield from _try(state, fit.y)):
                 return
             trials -= state.context.used - used
         most = max(k, state.width) if worth else len(groups)
@@ -85,7 +88,7 @@ def _measured(state: Linearised, parts: Sequence[Members]) -> Generator[Probes, 
     for members, shifts in parts:
         shift = np.zeros(x.size)
         shift[members] = shifts
-        points.append(state.moved(shift))
+        points.append(state.choice.moved(state.at.x, shift))
     groups = []
     for (members, _), run in zip(parts, (yield from state.runs(points)), strict=True):
         groups.append(ColumnGroup(members, run.x[members] - x[members], state.change(run)))
@@ -116,12 +119,12 @@ def _split(
     return _without_columns(state, found)
 
 
-def _fit(state: Linearised) -> tuple[float, Array, Array]:
-    """Return the sparse fit of the known columns: the predicted sum of losses, the point, and the outputs left."""
+def _fit(state: Linearised) -> FarFit:
+    """Return the sparse fit of the known columns."""
     at, known = state.at, np.flatnonzero(state.age == 0)
     y = np.zeros(at.x.size)
     if not known.size:
-        return np.inf, y, np.nan_to_num(at.r)
+        return FarFit(1.0, y, pull(state.loss, at.r))
     choice = replace(
         state.choice,
         unit=np.arange(known.size),
@@ -131,9 +134,9 @@ def _fit(state: Linearised) -> tuple[float, Array, Array]:
         high=state.choice.high[known],
     )
     J, uniform = np.ascontiguousarray(state.J[:, known]), state.context.rng.uniform
-    fits = sparse_fits(state.loss, at.r, J, at.x[known], choice, np.zeros(known.size), uniform, 0)
-    y[known] = fits[0][1]
-    return fits[0][0], y, np.nan_to_num(at.r) + J @ (y - at.x)[known]
+    fit = far_fit(state.loss, at.r, J, at.x[known], choice, uniform, 0)
+    y[known] = fit.y
+    return replace(fit, y=y)
 
 
 def _try(state: Linearised, y: Array) -> Generator[Probes, Answers, bool]:
@@ -145,7 +148,7 @@ def _try(state: Linearised, y: Array) -> Generator[Probes, Answers, bool]:
         while not state.done and state.at.f < POOL.promise * before:
             before = POOL.converging * state.at.f
             yield from descend(state, POOL.steps)
-        if state.done:
+        if state.done or state.at.f < POOL.found * state.start:
             return True
     state.restore(saved)
     return False

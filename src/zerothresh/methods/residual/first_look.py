@@ -10,6 +10,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.column_groups import grouped_columns, groups_fit
 from zerothresh.methods.residual.jacobians.output_noise import Rung, best_rung, ends, like_noise, noise_below
 from zerothresh.methods.residual.linearised import Evaluated, Linearised
+from zerothresh.methods.residual.nothing_left import within_noise
 from zerothresh.methods.residual.residual_settings import LOOK, TINY, UNKNOWN
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -40,9 +41,7 @@ def look(state: Linearised, early: Indices = NONE) -> Asked:
     sigma = noise_below(ladder, best, n)
     state.noise = 2 * n * sigma**2
     state.step = float(np.clip(np.sqrt(LOOK.balance * sigma * np.sqrt(n) / size), LOOK.step, LOOK.longest))
-    level = n * sigma**2 if state.loss is None else float(np.sum(state.loss.value(np.full(n, sigma))))
-    if np.isfinite(state.goal):
-        state.goal = max(state.goal, level * (1 + LOOK.deviations * np.sqrt(2 / n)))
+    state.floor = within_noise(state.loss, n, sigma)
     state.context.random = True
     state.context.remark(f"The outputs are noisy: about {sigma * np.sqrt(n) / size:.1g} of those at the start.")
 
@@ -50,7 +49,11 @@ def look(state: Linearised, early: Indices = NONE) -> Asked:
 def _rung(state: Linearised, signs: Array, step: float, early: Indices = NONE) -> Generator[Probes, Answers, Rung]:
     """Look along a direction with one and two steps, which are given in lengths."""
     shift = step * state.length * signs
-    points = [state.moved(shift), state.moved(2 * shift), *state.beside(state.at.x, early)]
+    points = [
+        state.choice.moved(state.at.x, shift),
+        state.choice.moved(state.at.x, 2 * shift),
+        *state.beside(state.at.x, early),
+    ]
     near, far, *others = yield from state.runs(points)
     clear = [_clear(state, run) for run in others]
     state.differ(early[clear], [run for run, good in zip(others, clear, strict=True) if good])
@@ -124,7 +127,7 @@ def _lengthen_silent(state: Linearised, free: Indices) -> Asked:
         return
     shift = np.zeros(state.at.x.size)
     shift[silent] = LOOK.rescaling * state.step * state.length[silent]
-    run = (yield from state.runs([state.moved(shift)]))[0]
+    run = (yield from state.runs([state.choice.moved(state.at.x, shift)]))[0]
     if np.linalg.norm(state.change(run)) > LOOK.silent * state.size:
         state.length[silent] *= LOOK.rescaling
         yield from state.columns(silent)

@@ -12,10 +12,12 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Custom, Squared
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
-from zerothresh.methods.residual.jacobians.loss_weights import slopes, total_loss
-from zerothresh.methods.residual.jacobians.robust_fit import Fits, sparse_fits
-from zerothresh.methods.residual.jacobians.sparse_fit import Choice
-from zerothresh.methods.residual.residual_settings import EXCHANGE, GOAL, LOOK, STEP, TINY, UNKNOWN
+from zerothresh.methods.residual.jacobians.loss_weights import total_loss
+from zerothresh.methods.residual.jacobians.robust_fit import Fits, far_fit, sparse_fits
+from zerothresh.methods.residual.jacobians.sparse_choice import Choice
+from zerothresh.methods.residual.nothing_left import within_rounding
+from zerothresh.methods.residual.residual_settings import EXCHANGE, LOOK, TINY, UNKNOWN
+from zerothresh.methods.residual.track_record import TrackRecord
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -54,20 +56,22 @@ class Linearised:
     length: float64 array (d,), the length of each coordinate, by which all steps are measured; D is one over it.
     step: float, a difference step over the length.
     noise: float, the summed square of the noise of a difference of two runs.
-    goal: float, the sum of losses at which nothing is left to gain.
+    floor: float, the sum of losses that noise alone would leave.
     width: int, the number of runs that take no longer than one.
     """
 
     def __init__(self, context: Context, width: int = 1) -> None:
         self.context, self.choice, self.width = context, choice_of(context), width
         self.loss = None if isinstance(context.loss, Squared) else context.loss
-        self.step, self.noise, self.curvature, self.goal = LOOK.step, 0.0, 0.0, 0.0
+        self.step, self.noise, self.curvature = LOOK.step, 0.0, 0.0
+        self.floor = -np.inf if isinstance(self.loss, Custom) else 0.0  # a user's loss may fall below 0
         self.best = np.inf
         self.published = np.inf  # the sum of losses at the point whose columns are kept for the result
-        self.promised, self.kept = 0.0, 0.0  # falls of the sum of losses of late: predicted for steps, and made by them
+        self.predictions = TrackRecord()
         self.tabu: set[tuple[int, ...]] = set()
         self.fresh_age = np.zeros(context.d)
-        self.restarts, self.returns, self.restarted_early, self.looked = 0, 0, False, False
+        self.restarts, self.refused, self.returns = 0, 0, 0  # refused: a first run that led too far away
+        self.restarted_early, self.looked = False, False
         self.fixed = self.choice.high <= self.choice.low
 
     # Runs.
@@ -91,7 +95,6 @@ class Linearised:
         self.J, self.measured = np.zeros((n, d)), np.zeros((n, d))
         self.age, self.D = np.full(d, UNKNOWN), np.ones(d)
         self.length = self._first_lengths(x)
-        self.goal = -np.inf if isinstance(self.loss, Custom) else GOAL * self.start  # a user's loss may fall below 0
 
     def _first_lengths(self, x: Array) -> Array:
         """Lengths from the bounds if they are finite, else from the start if it is not 0, else 1 by convention."""
@@ -116,59 +119,25 @@ class Linearised:
     @property
     def done(self) -> bool:
         """Whether nothing is left to gain."""
-        return self.at.f <= self.goal
+        return self.enough(self.at, self.J[:, self.support], self.support)
+
+    def enough(self, run: Evaluated, J: Array, S: Indices) -> bool:
+        """Whether nothing is left to gain after a run, where J are the columns S."""
+        return run.f <= max(self.floor, within_rounding(self.loss, run.r, J, run.x[S]))
 
     def change(self, run: Evaluated) -> Array:
         """Return how the outputs differ from those at the present point; 0 where one is missing."""
         return np.nan_to_num(run.r - self.at.r)
-
-    def moved(self, shift: Array, x: Array | None = None) -> Array:
-        """Return a point, or the present one, plus a short shift; a part of it is reversed if a bound is in the way."""
-        x, low, high = self.at.x if x is None else x, self.choice.low, self.choice.high
-        y = x + shift
-        return np.clip(np.where((y < low) | (y > high), x - shift, y), low, high)
-
-    def inside(self, x: Array, shift: Array) -> Array:
-        """Return x plus a short shift, or minus it if that would leave the bounds."""
-        low, high = self.choice.low, self.choice.high
-        y = x + shift
-        return np.clip(x - shift if ((y < low) | (y > high)).any() else y, low, high)
 
     def columns(self, chosen: Indices) -> Generator[Probes, Answers, None]:
         """Measure some columns at the present point, all in one round."""
         if chosen.size:
             self.differ(chosen, (yield from self.runs(self.beside(self.at.x, chosen))))
 
-    def trial(
-        self, y: Array, S: Indices, others: Sequence[Array] = ()
-    ) -> Generator[Probes, Answers, tuple[Evaluated, Beside | None]]:
-        """Make a run at a point, those of its columns S if they take no longer, and those at other points.
-
-        Return the run at y and its columns; if F is not lower there, the best of all without columns. Workers that
-        would still be idle measure the columns that may be wanted next. Under noise, columns that learn from all steps
-        are better than those of one point.
-        """
-        room = int(min(self.width, self.context.left)) - 1 - len(others)
-        wide = S.size <= room and S.size < self.width and self.noise == 0
-        chosen = np.concatenate([S, self._likely(y, S, room - S.size)]) if wide else S[:0]
-        made = yield from self.runs([y, *others, *self.beside(y, chosen)])
-        trials = made[: 1 + len(others)]
-        if made[0].f < self.at.f or not others:
-            return made[0], (chosen, made[len(trials) :]) if wide else None
-        return min(trials, key=lambda run: run.f), None
-
-    def _likely(self, y: Array, S: Indices, most: int) -> Indices:
-        """Return the coordinates outside S that would lower the sum of losses most after a move to y, by the model."""
-        pull = slopes(self.loss, self.at.r + self.J @ (y - self.at.x))
-        gains = (pull @ self.J) ** 2 / np.maximum(np.einsum("ij,ij->j", self.J, self.J), TINY)
-        gains[S], gains[self.fixed] = 0.0, 0.0
-        first = np.argsort(-gains, kind="stable")[: max(most, 0)]
-        return np.asarray(first[gains[first] > 0])
-
     def beside(self, x: Array, chosen: Indices) -> list[Array]:
         """Return the points at a difference step from x along some coordinates."""
         steps = self.step * np.where(self.noise > 0, self.length, np.maximum(np.abs(x), self.length))
-        return [self.moved(np.where(np.arange(x.size) == j, steps, 0.0), x) for j in chosen]
+        return [self.choice.moved(x, np.where(np.arange(x.size) == j, steps, 0.0)) for j in chosen]
 
     def differ(self, chosen: Indices, runs: Sequence[Evaluated]) -> None:
         """Take columns from runs beside the present point, one for each."""
@@ -208,10 +177,8 @@ class Linearised:
             self.age = np.maximum(self.age, self.fresh_age)
 
     def old_columns(self) -> Indices:
-        """Return the coordinates outside the support whose columns are old."""
-        old = self.age > EXCHANGE.aged * self.fresh_age
-        old[self.support] = False
-        return np.flatnonzero(old & ~self.fixed)
+        """Return the coordinates whose columns are old."""
+        return np.flatnonzero((self.age > EXCHANGE.aged * self.fresh_age) & ~self.fixed)
 
     def saved(self) -> tuple[Any, ...]:
         """Return where the search is, to come back to it."""
@@ -221,16 +188,6 @@ class Linearised:
         """Go back to where the search was."""
         self.at = saved[0]
         self.J, self.measured, self.age, self.D = (array.copy() for array in saved[1:])
-
-    def note(self, promised: float, fall: float) -> None:
-        """Take note of a predicted fall of F and of the actual one."""
-        self.promised = STEP.forget_falls * self.promised + promised
-        self.kept = STEP.forget_falls * self.kept + max(fall, 0.0)
-
-    @property
-    def truth(self) -> float:
-        """The share of the predicted falls of F that came about of late; 1 as long as nothing was predicted."""
-        return self.kept / self.promised if self.promised > 0 else 1.0
 
     # The noise of F.
 
@@ -262,10 +219,15 @@ class Linearised:
         if beside is not None:
             self.differ(*beside)
 
-    def fits(self, J: Array, restarts: int, starts: Sequence[Indices] = (), damping: float = 0.0) -> Fits:
+    def fits(self, J: Array, restarts: int, starts: Sequence[Indices] = ()) -> Fits:
         """Return sparse minimisers of the linearised model with the predicted sums of losses, best first."""
-        at, weight = self.at, damping * self.D**2
-        return sparse_fits(self.loss, at.r, J, at.x, self.choice, weight, self.context.rng.uniform, restarts, starts)
+        at, uniform = self.at, self.context.rng.uniform
+        return sparse_fits(self.loss, at.r, J, at.x, self.choice, uniform, restarts, starts)
+
+    def far_fit(self, restarts: int) -> Array:
+        """Return a sparse minimiser of the linearised model for a point that may be far away."""
+        at, uniform = self.at, self.context.rng.uniform
+        return far_fit(self.loss, at.r, self.J, at.x, self.choice, uniform, restarts).y
 
     def scaled_columns(self) -> Array:
         """Return J with old columns scaled by rows as those of the support have changed, if that predicts better."""

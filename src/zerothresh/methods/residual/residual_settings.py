@@ -27,7 +27,6 @@ class LookSettings:
     balance: float = 3.0  # noise over curvature in a difference: the minimum of the sum of both errors
     share: float = 0.05  # of the columns that a look ahead may cost; else noise is looked for when it is suspected
     alike: float = 4.0  # standard deviations within which norms and correlations of noise agree
-    deviations: float = 2.0  # standard deviations above the expected sum of squares of noise, for the goal
     squares: float = 6.0  # 1 + 4 + 1: the variance of a second difference over that of a value
 
 
@@ -49,6 +48,7 @@ class StepSettings:
     most_remembered: int = 40  # beyond it, the model would take longer than many a run
     forget: float = 0.5  # of the record of prediction errors per step
     forget_falls: float = 0.9  # of the record of predicted and actual falls per step: about ten steps count
+    settled: float = 0.03  # share of F that steps after a refresh must gain, or it has confirmed the minimum
     refreshes: int = 3  # full refreshes without progress after which a minimum is reached
     least_gain: float = 1e-3  # predicted share of F below which steps on one support end
     last_gain: float = 1e-12  # the same once no other support is left to try
@@ -73,13 +73,12 @@ class ExchangeSettings:
     promise: float = 0.5  # of F that a support must promise before the present one is at its minimum
     least_promise: float = 0.999  # of F at the minimum
     hopeless: float = 50.0  # F above this multiple of the start: no step will come below from there
-    damping: float = 1e-2  # of the typical squared column: the first damping if the undamped first fit fails
-    damping_growth: float = 10.0
-    damping_rounds: int = 12
+    shorter: float = 0.5  # the first fit is tried at this part of the way if F does not fall there, and so on
+    shortenings: int = 12  # at a thousandth of the way, F should have fallen
     row_gain: float = 0.25  # of the error without it that scaling rows must leave to be used
     row_ridge: float = 1e-3
     early_restarts: int = 5  # before all columns are refreshed, where that costs more than some restarts
-    restarts: int = 20
+    restarts: int = 20  # that are followed without success, and as many that are not followed
     returns: int = 3  # restarts that lead back to the best point, after which there is hardly a better one
     wide: int = 100  # columns from which refreshing them costs more than some restarts
     noise: float = 3.0  # standard deviations of F that a promise must exceed
@@ -101,6 +100,8 @@ class FitSettings:
     settled: float = 1e-6  # relative change of the loss at which reweighting ends
     sharpening: float = 2.0  # from one rung of the ladder to a robust loss to the next
     sharpenings: int = 30  # rungs at most: a loss that is no square near 0 has no first one
+    deviation: float = 1.4826  # standard deviations of a normal variable per median of its absolute values
+    exact: float = 1e-8  # of the typical output: a typical error below it leaves nothing to treat robustly
     equal: float = 0.7  # smallest over largest root of a weight that are nearly equal
 
 
@@ -128,13 +129,23 @@ class PoolSettings:
     first: float = 1 / 40  # groups per column in the first round
     evidence: float = 2.0  # log-likelihood per logarithm of the number of supports that makes a coordinate stand out
     worth: float = 0.8  # of the columns: a forecast of more runs is not worth the smaller rounds
-    trials: float = 0.01  # of the columns: runs that trials of sparse fits may cost
+    trials: float = 0.03  # of the columns: runs that trials of sparse fits may cost
     steps: int = 2  # of a trial at a time
     converging: float = 0.4  # F must fall to this share of the promise with them: a wrong support does not
+    found: float = 1e-4  # of F at the start: a support that leaves out even one small coordinate hardly comes below it
     reserve: float = 4.0  # runs per non-zero that are kept for steps if the budget is below the number of columns
     kept: float = 0.25  # of the budget: more is not kept for steps, because without columns there are none
     settled: int = 2  # rounds of splits that leave the best support as it is, before it is tried
-    promise: float = 0.5  # of F: a fit is tried if it promises that, and steps go on while they keep it
+    hope: float = 0.7  # of the robust loss that a fit may leave to be tried: one run tells whether F falls
+    promise: float = 0.5  # of F: a fit is followed if its run shows that, and steps go on while they keep it
+
+
+@dataclass(frozen=True)
+class NothingLeftSettings:
+    """When the sum of losses is as low as it can be told to be."""
+
+    rounding: float = 1e-10  # of the parts of an output: simulators add some rounding of theirs
+    deviations: float = 2.0  # standard deviations above the expected sum of squares of noise
 
 
 LOOK = LookSettings()
@@ -143,4 +154,4 @@ EXCHANGE = ExchangeSettings()
 FIT = FitSettings()
 MODEL = ModelSettings()
 POOL = PoolSettings()
-GOAL = 1e-15  # of F at the start: nothing is left to gain
+NOTHING = NothingLeftSettings()

@@ -91,8 +91,8 @@ def improve(state: Linearised) -> Certified:
         return True
     if not state.looked:
         yield from look(state)
-    old = np.union1d(state.old_columns(), state.support)
-    if state.support.size < old.size < state.context.left:
+    old = state.old_columns()
+    if np.setdiff1d(old, state.support).size and old.size < state.context.left:
         yield from state.columns(old)
         state.set_metric()
         if (yield from exchange(state, EXCHANGE.least_promise)):

@@ -13,6 +13,7 @@ from zerothresh.methods.residual.jacobians.curved_model import CurvedModel
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian
 from zerothresh.methods.residual.linearised import Beside, Evaluated, Linearised
 from zerothresh.methods.residual.residual_settings import STEP, TINY
+from zerothresh.methods.residual.trials import trial
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -46,10 +47,10 @@ class SupportDescent:
         To ``confirm`` a minimum, columns that have only learnt from steps are measured. Steps crawl if F has fallen by
         less than a share ``crawl`` of itself in the runs of two sets of columns and steps.
         """
-        state, refreshed = self.state, 0
+        state, refreshed, measured = self.state, 0, np.inf
         used, before = state.context.used, self.at.f
         for _ in range(most):
-            if self.at.f <= state.goal:
+            if state.enough(self.at, self.known.J, self.S):
                 return "goal"
             if state.context.used - used >= STEP.window * (self.S.size + 1):
                 if before - self.at.f < crawl * before:
@@ -58,12 +59,13 @@ class SupportDescent:
             s, y, gain = self._proposal()
             clear = gain > max(least_gain * self.at.f, state.spread(self.at.f))
             if not clear or not np.linalg.norm(s) > STEP.least_step * self._size():
-                if not confirm or not self.learnt or state.noise > 0 or refreshed >= STEP.refreshes:
+                settled = measured - self.at.f < STEP.settled * measured and least_gain >= STEP.least_gain
+                if not confirm or not self.learnt or state.noise > 0 or refreshed >= STEP.refreshes or settled:
                     return "minimum"
                 yield from self._measure_all()
-                refreshed += 1
+                refreshed, measured = refreshed + 1, self.at.f
                 continue
-            run, beside = yield from state.trial(y, self.S)
+            run, beside = yield from trial(state, y, self.S)
             if np.isfinite(run.f):
                 yield from self._judge(run, s, gain)
                 if beside is not None and self.at is run:
@@ -121,7 +123,7 @@ class SupportDescent:
         """Learn from a run, move there if F is lower, and set the radius; measure J where it is to blame."""
         before, length = self.at, float(np.linalg.norm(s))
         ratio = (before.f - run.f) / gain
-        self.state.note(gain, before.f - run.f)
+        self.state.predictions = self.state.predictions.after(gain, before.f - run.f)
         tolerated = self.state.spread(before.f) / 2 if ratio > -1 else 0.0
         moved = run.f < before.f + tolerated
         doubt, bend = self.known.doubt(s), length**4 / 4
@@ -183,7 +185,7 @@ class SupportDescent:
         u = np.zeros(self.at.x.size)
         u[self.S] = np.linalg.eigh(self.known.P)[1][:, -1] / D
         u *= state.step / max(float(np.max(np.abs(u[self.S]) * D)), TINY)
-        y = state.inside(self.at.x, u)
+        y = state.choice.inside(self.at.x, u)
         run = (yield from state.runs([y]))[0]
         s = (y - self.at.x)[self.S] * D
         if np.isfinite(run.f) and s.any():

@@ -6,10 +6,11 @@ from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.basics.arrays import Array
+from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP
 from zerothresh.methods.residual.support_descent import SupportDescent
+from zerothresh.methods.residual.trials import trial
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -27,33 +28,19 @@ def descend(
 
 
 def first_fit(state: Linearised) -> Tried:
-    """Move to the sparse minimiser of the linearised model, damped until F falls; idle workers try more damping."""
-    dampings = _dampings(state)
-    at_once = max(state.width - state.choice.k, 1)  # beside the columns of the first of them
-    for begin in range(0, len(dampings), at_once):
-        fits = [_damped_fit(state, damping) for damping in dampings[begin : begin + at_once]]
-        if np.array_equal(fits[0], state.at.x):
-            return False
-        run, beside = yield from state.trial(fits[0], state.support_of(fits[0]), fits[1:])
+    """Move to the sparse minimiser of the linearised model, or towards it; idle workers try shorter steps."""
+    x, y = state.at.x, state.far_fit(EXCHANGE.first_restarts)
+    if np.array_equal(y, x):
+        return False
+    at_once = max(state.width - state.choice.k, 1)  # beside the columns at the first of them
+    points = [x + EXCHANGE.shorter**i * (y - x) for i in range(EXCHANGE.shortenings)]
+    for begin in range(0, len(points), at_once):
+        first, *others = points[begin : begin + at_once]
+        run, beside = yield from trial(state, first, state.support_of(first), others)
         if run.f < state.at.f:
             state.move(run, beside)
             return True
     return False
-
-
-def _damped_fit(state: Linearised, damping: float) -> Array:
-    """Return the sparse minimiser of the linearised model, which is searched for thoroughly without damping."""
-    restarts = EXCHANGE.few_restarts if damping > 0 else EXCHANGE.first_restarts
-    return state.fits(state.J, restarts, damping=damping)[0][1]
-
-
-def _dampings(state: Linearised) -> list[float]:
-    """Return none, and then more and more."""
-    typical = float(np.median(np.einsum("ij,ij->j", state.J, state.J) / state.D**2))
-    dampings = [0.0]
-    while len(dampings) < EXCHANGE.damping_rounds:
-        dampings.append(max(EXCHANGE.damping_growth * dampings[-1], EXCHANGE.damping * typical))
-    return dampings
 
 
 def exchange(state: Linearised, promise: float) -> Tried:
@@ -91,7 +78,7 @@ def _known(state: Linearised, y: Array, present: tuple[int, ...]) -> bool:
 
 def _try(state: Linearised, y: Array) -> Tried:
     """Move to a point of another support if F is lower there, or after a few steps from there."""
-    saved, (run, beside) = state.saved(), (yield from state.trial(y, state.support_of(y)))
+    saved, (run, beside) = state.saved(), (yield from trial(state, y, state.support_of(y)))
     if run.f < state.at.f:
         state.move(run, beside)
         return True
@@ -107,36 +94,44 @@ def _try(state: Linearised, y: Array) -> Tried:
 
 
 def restart(state: Linearised, tries: int) -> Tried:
-    """Search from a random half of the support, without the others; the columns are those of the best point."""
+    """Search from the far fit, and then from random halves of the support, by the columns of the best point."""
     best, S = state.saved(), state.support
+    far = state.far_fit(EXCHANGE.model_restarts)
     before = state.at.f
     units = np.array(state.choice.units(S))
-    while state.restarts < tries and units.size > 1 and state.returns < EXCHANGE.returns:
-        state.restarts += 1
-        dropped = np.setdiff1d(units[2 * state.context.rng.uniform(units.size) < 1], state.choice.forced)
-        if not dropped.size:
+    while max(state.restarts, state.refused) < tries and units.size > 1 and state.returns < EXCHANGE.returns:
+        state.refused += 1  # unless it turns out to be worth following
+        y = _elsewhere(state, units) if _known(state, far, _name(state, state.at.x)) else far
+        if y is None:
             continue
-        J = state.J.copy()
-        J[:, state.choice.coordinates(dropped)] = 0.0
-        kept = state.choice.coordinates(np.setdiff1d(units, dropped))
-        others = [y for _, y in state.fits(J, EXCHANGE.few_restarts, [kept]) if _name(state, y) not in state.tabu]
-        if not others:
+        state.tabu.add(_name(state, y))
+        run = (yield from state.runs([y]))[0]
+        if run.f > state.start:  # the linear model does not reach so far
             continue
-        state.tabu.add(_name(state, others[0]))
-        run = (yield from state.runs([others[0]]))[0]
-        if run.f > EXCHANGE.hopeless * state.start:
-            continue
+        state.refused, state.restarts = state.refused - 1, state.restarts + 1
         state.move(run)
         for _ in range(EXCHANGE.rounds):
             yield from descend(state, STEP.burst)
             if state.at.f < EXCHANGE.least_promise * before or not (yield from exchange(state, EXCHANGE.least_promise)):
                 break
         if state.at.f < EXCHANGE.least_promise * before:
-            state.returns = 0
+            state.restarts, state.refused, state.returns = 0, 0, 0
             return True
         state.returns += np.array_equal(state.support, S)
         state.restore(best)
     return False
+
+
+def _elsewhere(state: Linearised, units: Indices) -> Array | None:
+    """Return the best fit that is new and does without a random half of some units; None if there is none."""
+    dropped = np.setdiff1d(units[2 * state.context.rng.uniform(units.size) < 1], state.choice.forced)
+    if not dropped.size:
+        return None
+    J = state.J.copy()
+    J[:, state.choice.coordinates(dropped)] = 0.0
+    kept = state.choice.coordinates(np.setdiff1d(units, dropped))
+    fits = state.fits(J, EXCHANGE.few_restarts, [kept])
+    return next((y for _, y in fits if _name(state, y) not in state.tabu), None)
 
 
 def start_anew(state: Linearised) -> Tried:

@@ -51,7 +51,7 @@ class LinearisedOutputs:
                 return Ended("No exchange and no restart that the linear model suggests lowers F any more.")
             if context.fall > fall:
                 fall, patience = context.fall, max(patience, OUTPUTS.doubling * (context.used - begun))
-            if context.used - begun > patience and state.truth < OUTPUTS.least_truth:
-                share = f"of the falls of F that it predicted of late, only {state.truth:.0%} came about"
+            if context.used - begun > patience and state.predictions.truth < OUTPUTS.least_truth:
+                share = f"of the falls of F that it predicted of late, only {state.predictions.truth:.0%} came about"
                 return Ended(f"The linear model of the outputs predicts badly: {share}.")
             answers = yield request

@@ -2,19 +2,25 @@
 
 A robust loss has many minima, because it forgets what it takes for outliers. Weights of the loss of t r, with t growing
 to 1, begin near those of squares, and let the outliers go one after the other (graduated non-convexity).
+
+A linear model that is used far from its point is wrong in some outputs much more than in others, because its errors
+grow with the square of the change. `far_fit` therefore treats squares as a robust loss does, and lets the outputs go
+that no few columns explain: it finds the right support where squares are misled by the outputs that change most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.losses import Loss
-from zerothresh.methods.residual.jacobians.loss_weights import total_loss, working
-from zerothresh.methods.residual.jacobians.sparse_fit import Choice, SparseFit, bounded_fit
-from zerothresh.methods.residual.residual_settings import FIT
+from zerothresh.losses import Cauchy, Loss
+from zerothresh.methods.residual.jacobians.loss_weights import slopes, total_loss, working
+from zerothresh.methods.residual.jacobians.sparse_choice import Choice
+from zerothresh.methods.residual.jacobians.sparse_fit import SparseFit, bounded_fit
+from zerothresh.methods.residual.residual_settings import FIT, TINY
 
 Fits = list[tuple[float, Array]]  # predicted sums of losses and points, best first
 
@@ -25,7 +31,6 @@ def sparse_fits(
     J: Array,
     x: Array,
     choice: Choice,
-    damping: Array,
     uniform: Callable[[int], Array],
     restarts: int,
     starts: Sequence[Indices] = (),
@@ -37,7 +42,6 @@ def sparse_fits(
     loss: of one output; None for squares.
     r, J, x: float64 arrays (n,), (n, d), (d,), the outputs at x and their slopes; NaN where an output is missing.
     choice: what may be non-zero.
-    damping: float64 array (d,), weights of (y_j - x_j)^2 that are added.
     uniform: random numbers for the restarts of the search.
     restarts: int, how many.
     starts: supports to start from, besides those that the search finds.
@@ -45,7 +49,7 @@ def sparse_fits(
 
     def problem(y: Array, sharpness: float) -> SparseFit:
         w, u = working(loss, r + J @ (y - x), sharpness)
-        return SparseFit(w[:, None] * J, w * (J @ y - u), choice, damping, x)
+        return SparseFit(w[:, None] * J, w * (J @ y - u), choice)
 
     def filled(S: Indices, z: Array) -> Array:
         y = np.zeros(x.size)
@@ -63,6 +67,57 @@ def sparse_fits(
         y = _settled(loss, r, J, x, choice, filled(S, z), S)
         fits.append((total_loss(loss, r + J @ (y - x)), y))
     return sorted(fits, key=lambda fit: fit[0])
+
+
+@dataclass(frozen=True)
+class FarFit:
+    """A sparse fit for a point that may be far away.
+
+    Attributes
+    ----------
+    share: float, the predicted sum of losses over the present one; both treat wild outputs robustly.
+    y: float64 array (d,), the point.
+    pull: float64 array (n,), how much each output that is predicted there still asks for a change.
+    """
+
+    share: float
+    y: Array
+    pull: Array
+
+
+def far_fit(
+    loss: Loss | None,
+    r: Array,
+    J: Array,
+    x: Array,
+    choice: Choice,
+    uniform: Callable[[int], Array],
+    restarts: int,
+) -> FarFit:
+    """Return a sparse fit for a point far from x, where the linear model is wrong in some outputs more than in others.
+
+    The arguments are those of `sparse_fits`. Squares are replaced by the Cauchy loss, whose scale is the typical error
+    that the fit by squares leaves.
+    """
+    value, y = sparse_fits(loss, r, J, x, choice, uniform, restarts)[0]
+    robust, scale = loss, typical_error(r + J @ (y - x))
+    if loss is None and scale > FIT.exact * typical_error(r):
+        robust = Cauchy(scale)
+        value, y = sparse_fits(robust, r, J, x, choice, uniform, restarts)[0]
+    return FarFit(value / max(total_loss(robust, r), TINY), y, pull(loss, r + J @ (y - x)))
+
+
+def pull(loss: Loss | None, r: Array) -> Array:
+    """Return the slopes of the loss of each output; those of squares do not grow beyond the typical output."""
+    if loss is not None:
+        return slopes(loss, r)
+    most = typical_error(r)
+    return np.clip(np.nan_to_num(r), -most, most) if most > 0 else np.nan_to_num(r)
+
+
+def typical_error(r: Array) -> float:
+    """Return the standard deviation of the outputs by their median, which large ones do not change."""
+    return float(np.nanmedian(np.abs(r))) * FIT.deviation if not np.isnan(r).all() else 0.0
 
 
 def ladder(loss: Loss, r: Array) -> list[float]:

@@ -8,63 +8,13 @@ in common with the residual, after projection: both are known for all pairs at o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.residual.jacobians.sparse_choice import Choice
 from zerothresh.methods.residual.residual_settings import FIT, TINY
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What may be chosen: units (coordinates, or groups of them), how many, those that must be, and the bounds.
-
-    Attributes
-    ----------
-    unit: int64 array (d,), the unit of each coordinate.
-    k: int, the largest number of units.
-    forced: int64 array, units that are always chosen.
-    low, high: float64 arrays (d,), bounds, which contain 0.
-    """
-
-    unit: Indices
-    k: int
-    forced: Indices
-    low: Array
-    high: Array
-
-    @cached_property
-    def count(self) -> int:
-        """The number of units."""
-        return int(self.unit.max()) + 1
-
-    @cached_property
-    def single(self) -> bool:
-        """Whether every unit is one coordinate."""
-        return self.count == self.unit.size
-
-    @cached_property
-    def everything(self) -> bool:
-        """Whether all units may be chosen at once."""
-        return self.k >= np.unique(self.unit[self.high > self.low]).size
-
-    def coordinates(self, units: Iterable[int]) -> Indices:
-        """Return the free coordinates of some units, sorted."""
-        chosen = np.zeros(self.count, bool)
-        chosen[list(units)] = True
-        return np.flatnonzero(chosen[self.unit] & (self.high > self.low))
-
-    def units(self, coordinates: Indices) -> list[int]:
-        """Return the units of some coordinates, and those that are forced."""
-        return sorted(set(self.unit[coordinates].tolist()) | set(self.forced.tolist()))
-
-    def may_rise(self, slope: Array) -> NDArray[np.bool_]:
-        """Whether a coordinate at 0 may move along its slope."""
-        return ((slope > 0) & (self.high > 0)) | ((slope < 0) & (self.low < 0))
 
 
 def bounded_fit(A: Array, y: Array, low: Array, high: Array) -> Array:
@@ -82,28 +32,23 @@ Fitted = tuple[float, Indices, Array]  # the sum of squares, the coordinates, an
 
 
 class SparseFit:
-    """The problem min |y - J z|^2 + sum_j weight_j (z_j - centre_j)^2 over a `Choice`."""
+    """The problem min |y - J z|^2 over a `Choice`."""
 
-    def __init__(self, J: Array, y: Array, choice: Choice, weight: Array, centre: Array) -> None:
-        self.J, self.y, self.choice, self.weight, self.centre = J, y, choice, weight, centre
-        self.squares = np.einsum("ij,ij->j", J, J) + self.weight + TINY
-        self.slopes = y @ J + self.weight * self.centre
-        self.total = float(y @ y) + float(self.weight @ self.centre**2)
+    def __init__(self, J: Array, y: Array, choice: Choice) -> None:
+        self.J, self.y, self.choice = J, y, choice
+        self.squares = np.einsum("ij,ij->j", J, J) + TINY
+        self.slopes = y @ J
+        self.total = float(y @ y)
 
     def fit(self, S: Indices) -> tuple[Array, float]:
         """Return the values on the coordinates S, and the sum of squares."""
-        A, y, w = self.J[:, S], self.y, np.sqrt(self.weight[S])
-        if w.any():
-            A, y = np.vstack([A, np.diag(w)]), np.concatenate([y, w * self.centre[S]])
-        z = bounded_fit(A, y, self.choice.low[S], self.choice.high[S])
-        outside = float(self.weight @ self.centre**2) - float(self.weight[S] @ self.centre[S] ** 2)
-        return z, float(np.sum((y - A @ z) ** 2)) + outside
+        A = self.J[:, S]
+        z = bounded_fit(A, self.y, self.choice.low[S], self.choice.high[S])
+        return z, float(np.sum((self.y - A @ z) ** 2))
 
     def gradient(self, S: Indices, z: Array) -> Array:
         """Return -1/2 the gradient of the sum of squares."""
-        g = self.slopes - (self.J[:, S] @ z) @ self.J
-        g[S] -= self.weight[S] * z
-        return g
+        return np.asarray(self.slopes - (self.J[:, S] @ z) @ self.J)
 
     def gains(self, S: Indices, z: Array, across: Array) -> Array:
         """Return by how much each unit outside would lower the sum of squares.
@@ -119,7 +64,7 @@ class SparseFit:
             T = choice.coordinates([unit])
             T = T[rises[T]]
             if T.size:
-                gram = self.J[:, T].T @ self.J[:, T] + np.diag(self.weight[T]) - across[:, T].T @ across[:, T]
+                gram = self.J[:, T].T @ self.J[:, T] - across[:, T].T @ across[:, T]
                 gram += FIT.dependent * np.diag(self.squares[T])
                 gains[unit] = float(g[T] @ np.linalg.lstsq(gram, g[T], rcond=FIT.rank)[0])
         return gains
@@ -158,7 +103,7 @@ class SparseFit:
         place = [int(np.searchsorted(S, unit)) for unit in leaving]
         z, _ = self.fit(S)
         cross = self.J.T @ self.J[:, S]
-        gram = cross[S] + np.diag(self.weight[S] + FIT.ridge * self.squares[S])
+        gram = cross[S] + np.diag(FIT.ridge * self.squares[S])
         M = np.linalg.pinv(gram, hermitian=True)
         along = cross @ M
         rest = np.maximum(self.squares - np.einsum("jk,jk->j", along, cross), FIT.dependent * self.squares)
