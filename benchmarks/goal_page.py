@@ -50,12 +50,12 @@ which are the calls of all seeds until they reach the goal, with the whole budge
 the number of seeds that reach it. `before` is `auto` before it was rebuilt (commit 88073cc), run on the same seeds by
 `benchmarks/former_calls.py`, which keeps the calls of each seed in `benchmarks/former_calls.json`: with eight seeds,
 two sets of them differ by up to a factor of two where a run may end in a local minimum, so that only the same seeds
-tell a loss from bad luck. `paper` is the best of the paper's methods
-on that problem. Its learning rate and its number of directions (and `mu`, if there is noise) were searched in its
-favour for each problem and each goal, in units of the true curvature, which no user knows; its calls are not counted.
-That search was not repeated for this page. `fresh` are the same families with the seeds of the judging set, on which
-nothing was developed (real data are the same; only the runs differ). A dash means that no seed reached the goal or that
-it was not measured, and a ratio with `>` that the paper's methods did not reach it within their budget.
+tell a loss from bad luck. `paper` is the best of the paper's methods on that problem. Its learning rate and its number
+of directions (and `mu`, if there is noise) were searched in its favour for each problem and each goal, in units of the
+true curvature, which no user knows; its calls are not counted. That search was not repeated for this page. `fresh` are
+the same families with the seeds of the judging set, on which nothing was developed (real data are the same; only the
+runs differ). A dash means that no seed reached the goal or that it was not measured, and a ratio with `>` that the
+paper's methods did not reach it within their budget.
 
 ![Calls to 1e-3 of the gap on 24 problems: the paper's best, auto before and now](pictures/queries.png)
 
