@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import suite
-from goal_suite import BEFORE, running_time
+from goal_suite import BEFORE, former_times, running_time
 
 ROOT = Path(__file__).parent.parent
 KEPT, PAGE, PICTURE = (ROOT / "docs" / name for name in ("queries.json", "queries.md", "pictures/queries.png"))
@@ -47,12 +47,15 @@ This page is made by `benchmarks/goal_page.py` from the figures of `benchmarks/g
 
 The calls that are needed to close all but 1e-2 and 1e-3 of the gap `F(x0) - F*`: expected running times over 8 seeds,
 which are the calls of all seeds until they reach the goal, with the whole budget for a seed that misses it, divided by
-the number of seeds that reach it. `before` is `auto` before it was rebuilt. `paper` is the best of the paper's methods
-on that problem. Its learning rate and its number of directions (and `mu`, if there is noise) were searched in its
-favour for each problem and each goal, in units of the true curvature, which no user knows; its calls are not counted.
-That search was not repeated for this page. `fresh` are the same families with the seeds 2000 to 2007, on which nothing
-was developed (real data are the same; only the runs differ). A dash means that no seed reached the goal, and a ratio
-with `>` that the paper's methods did not reach it within their budget.
+the number of seeds that reach it. `before` is `auto` before it was rebuilt (commit 88073cc), run on the same seeds by
+`benchmarks/former_calls.py`, which keeps the calls of each seed in `benchmarks/former_calls.json`: with eight seeds,
+two sets of them differ by up to a factor of two where a run may end in a local minimum, so that only the same seeds
+tell a loss from bad luck. `paper` is the best of the paper's methods on that problem. Its learning rate and its number
+of directions (and `mu`, if there is noise) were searched in its favour for each problem and each goal, in units of the
+true curvature, which no user knows; its calls are not counted. That search was not repeated for this page. `fresh` are
+the same families with the seeds of the judging set, on which nothing was developed (real data are the same; only the
+runs differ). A dash means that no seed reached the goal or that it was not measured, and a ratio with `>` that the
+paper's methods did not reach it within their budget.
 
 ![Calls to 1e-3 of the gap on 24 problems: the paper's best, auto before and now](pictures/queries.png)
 
@@ -102,6 +105,7 @@ def suite_times(rows: dict[str, dict[str, Any]]) -> dict[str, list[float]]:
 def read(paths: list[Path]) -> dict[str, Any]:
     """Join the files of goals.py to what the page shows."""
     kept: dict[str, Any] = {"sets": {name: [] for name in SETS}, "suite": {name: {} for name in SETS}}
+    kept["before"] = {name: {} for name in SETS}
     for name in SETS:
         rows: dict[str, dict[str, Any]] = {}
         for path in paths:
@@ -109,6 +113,8 @@ def read(paths: list[Path]) -> dict[str, Any]:
             if content["set"] == name:
                 rows.update({row["case"]: row for row in content["rows"]})
         kept["suite"][name] = suite_times(rows)
+        seeds = [one["seed"] for one in rows.get("suite", {}).get("outcomes", ())]
+        kept["before"][name] = {problem: former_times(problem, seeds) for problem in kept["suite"][name]}
         kept["sets"][name] = [
             {
                 "case": row["case"],
@@ -130,6 +136,7 @@ def joined(former: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
         rows.update({row["case"]: row for row in new["sets"][name]})
         former["sets"][name] = list(rows.values())
         former["suite"][name] = new["suite"][name] or former["suite"][name]
+        former.setdefault("before", {})[name] = new["before"][name] or former.get("before", {}).get(name, {})
     return former
 
 
@@ -144,20 +151,24 @@ def goals_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + f"\n\n{sum(row['met'] for row in rows)} of {len(rows)} goals are met."
 
 
-def suite_table(times: dict[str, dict[str, list[float]]]) -> str:
+def suite_table(times: dict[str, dict[str, list[float]]], before: dict[str, dict[str, list[float]]]) -> str:
     """Return the running times on the 24 problems as a Markdown table."""
-    head = "| problem | auto to 1e-2 | auto to 1e-3 | before | paper | ratio | fresh | ratio |"
-    lines = [head, "|---|" + "---:|" * 7]
-    for name, (before, paper) in BEFORE.items():
+    head = (
+        "| problem | auto to 1e-2 | auto to 1e-3 | before | paper | ratio | fresh to 1e-2 | to 1e-3 | before | ratio |"
+    )
+    lines = [head, "|---|" + "---:|" * 9]
+    for name, (former, paper) in BEFORE.items():
         now, fresh = times["dev"].get(name, [inf, inf]), times["judge"].get(name, [inf, inf])
+        old, fresh_old = before.get("dev", {}).get(name, former), before.get("judge", {}).get(name, [inf, inf])
         budget = suite.RECIPES[name].budget
         limit, sign = (paper[1], "") if paper[1] < inf else (8.0 * budget, ">")
 
         def ratio(calls: float, limit: float = limit, sign: str = sign) -> str:
             return "-" if calls == inf else f"{sign}{limit / calls:.3g}"
 
-        cells = [short(now[0]), short(now[1]), short(before[1]), short(paper[1]), ratio(now[1])]
-        lines.append(f"| {name} | {' | '.join([*cells, short(fresh[1]), ratio(fresh[1])])} |")
+        cells = [short(now[0]), short(now[1]), short(old[1]), short(paper[1]), ratio(now[1])]
+        cells += [short(fresh[0]), short(fresh[1]), short(fresh_old[1]), ratio(fresh[1])]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -207,7 +218,7 @@ def main() -> None:
     means = [row for name in SETS for row in kept["sets"][name] if row["case"] == "suite"]
     PAGE.write_text(
         TEXT.format(
-            suite=suite_table(kept["suite"]),
+            suite=suite_table(kept["suite"], kept.get("before", {})),
             means="\n".join(f"- {label}: {row['measured']}." for label, row in zip(SETS.values(), means, strict=False)),
             **{name: goals_table(kept["sets"][name]) for name in SETS},
         )

@@ -323,6 +323,15 @@ def test_weak_random_noise_takes_about_thirty_calls(sd):
         assert len(points) <= 40
 
 
+def test_noise_does_not_shorten_the_length_along_a_direction_that_the_gradient_is_nearly_orthogonal_to():
+    """A quadratic whose minimum is 3 away: along 1 of 25 directions the slope is a twentieth of the usual one."""
+    goal = np.full(D, 3 / np.sqrt(D))
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        found, _, _ = diagnosed(lambda x: 0.5 * np.sum((x - goal) ** 2) + 1e-3 * rng.standard_normal(), seed=seed)  # noqa: B023
+        assert found.length > 0.1
+
+
 def test_three_components_give_a_length_where_one_is_nearly_stationary():
     """Of three squares of one score, one has its minimum next to the start; the natural length is that of all."""
     for seed in range(20):

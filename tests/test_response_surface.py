@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zerothresh as zt
+from zerothresh.methods.auto.models.cubic_bias import cubic_terms, shrunk_bias
 from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
@@ -114,3 +115,26 @@ def test_constant_values_leave_the_point_unchanged(value):
     result, surface = minimise(lambda x, rng: value, 400)
     np.testing.assert_allclose(result.x, 0.8 * GOAL, atol=1e-6)
     assert np.isfinite(surface.F)
+
+
+def test_cubic_terms_do_not_move_a_slope_where_values_lie_around_another_centre():
+    """A term x1^2 x2 has no part of the form x |x|^2; around a centre two away from it, it changes the slope of x2."""
+    rng = np.random.default_rng(0)
+    moves = rng.standard_normal((400, 3)) + np.array([2.0, 0.0, 0.0])
+    slopes = np.array([0.3, -0.5, 0.2])
+    values = moves @ slopes + 0.5 * np.square(moves).sum(axis=1) + 0.1 * moves[:, 0] ** 2 * moves[:, 1]
+    values += 0.05 * rng.standard_normal(400)
+    rows, columns = np.triu_indices(3)
+    X = np.column_stack([np.ones(400), moves, moves[:, rows] * moves[:, columns]])
+    A = X.T @ X
+    w = np.linalg.solve(A, X.T @ values)
+    corrected = w - shrunk_bias(X, cubic_terms(moves), values - X @ w, A, np.full(400, 0.05**2)).bias
+    assert np.abs(w[1:4] - slopes).max() > 0.2
+    assert np.abs(corrected[1:4] - slopes).max() < 0.03
+
+
+def test_too_few_values_tell_no_cubic_terms():
+    rng = np.random.default_rng(0)
+    moves = rng.standard_normal((20, 3))
+    X = np.column_stack([np.ones(20), moves])
+    assert shrunk_bias(X, cubic_terms(moves), rng.standard_normal(20), X.T @ X, np.ones(20)) is None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import zerothresh as zt
 from zerothresh.methods.auto.arms.descent import LocalDescent
 from zerothresh.methods.auto.diagnosis import diagnose
+from zerothresh.methods.auto.findings import Diagnosis
 from zerothresh.methods.auto.models.measured_hessian import MeasuredHessian
+from zerothresh.methods.auto.moves.support_step import SupportStep
 from zerothresh.methods.program.base_class import Program
 from zerothresh.methods.program.context import Asks, Context
 
@@ -131,3 +135,25 @@ def test_a_measured_hessian_predicts_exchanges_of_a_quadratic_exactly():
     assert np.flatnonzero(points[0]).tolist() == [1, 3]
     assert changes[0] == pytest.approx(F(points[0]) - F(x))
     assert changes[1] == np.inf  # coordinate 1 has to stay
+
+
+@pytest.mark.parametrize("kink", [False, True])
+def test_the_forecast_of_a_descent_pays_for_both_sides_of_its_first_gradient(kink):
+    """Without the second side nothing can be gained, and the race would give the calls to another strategy."""
+    told = Diagnosis(1e-13, False, 1.0, 1.0, 1.0, 1.0, False, kink)
+    forecasts = list[int]()
+
+    class Forecast(Program):
+        def search(self, context: Context) -> Asks:
+            forecasts.append(LocalDescent().forecast(context, told))
+            yield from context.values([context.theta0])
+
+    zt.minimize(lambda x: float(x @ x), 30, 3, budget=500, method=Forecast(), seed=0)
+    assert forecasts[0] >= 30 * (1 + kink) + 3
+
+
+@pytest.mark.parametrize(("known", "losses", "waits"), [(False, 0, False), (True, 0, True), (True, 2, False)])
+def test_promising_slopes_wait_only_for_a_gauss_newton_model_that_has_been_tried_and_is_ahead(known, losses, waits):
+    """All slopes of ten components on 30 coordinates cost 300 calls, those of the promising ones half of that."""
+    at = SimpleNamespace(oracle=SimpleNamespace(m=10, coarse=False), context=SimpleNamespace(k=5), calls_available=1e4)
+    assert SupportStep(known=known, losses=losses).models_scores(at) is waits

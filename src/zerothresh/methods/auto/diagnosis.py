@@ -140,6 +140,9 @@ class _Diagnoser:
             ):  # straight up to the last step and clearly bent at this one: a kink lies in between
                 length = math.sqrt(straight_length * h)
                 return self._diagnosis(length, DIAGNOSIS.kink_curvature * first / h / length, seen)
+            elif self.probe.random and seen.bend > DIAGNOSIS.most_bend and switches < DIAGNOSIS.most_switches:
+                switches += 1  # noise hides the slope: either F is stationary here, or flat along this direction
+                yield from self.probe.turn()
             elif first <= floor or DIAGNOSIS.least_bend <= seen.bend <= DIAGNOSIS.most_bend or self.probe.random:
                 break
             elif last_curved[0] < h and seen.bend < 2 * last_curved[1]:  # less bent further out: beyond a kink

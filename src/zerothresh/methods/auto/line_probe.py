@@ -54,14 +54,8 @@ class LineProbe:
         self.context = context
         self.theta = context.theta0
         self.component = context.rng.integers(context.n, 1)
-        u = context.rng.normal(context.d)
         self.one_sided = False  # whether bounds leave room to one side only
-        if context.box is not None:
-            low, high = context.box.low, context.box.high
-            u = np.where(self.theta <= low, np.abs(u), np.where(self.theta >= high, -np.abs(u), u))
-            u = np.where(high > low, u, 0.0)
-            self.one_sided = bool((((self.theta <= low) | (self.theta >= high)) & (high > low)).any())
-        self.u = u / max(float(np.linalg.norm(u)), TINY)
+        self.u = self._direction()
         self.width = box_width(context)
         size = float(np.abs(self.theta).max())
         size = size if size > NARROWEST else 1.0  # a convention, where neither the bounds nor the start have a length
@@ -75,6 +69,24 @@ class LineProbe:
         self.largest = self.f0 = 0.0  # the largest absolute value so far, and the value at the start
         self.start_noise = 0.0  # of a value at the start, if it is random
         self.points = 0  # where the last values were asked for
+
+    def _direction(self) -> Array:
+        """Return a random unit vector along which there is room."""
+        u = self.context.rng.normal(self.context.d)
+        if self.context.box is not None:
+            low, high = self.context.box.low, self.context.box.high
+            u = np.where(self.theta <= low, np.abs(u), np.where(self.theta >= high, -np.abs(u), u))
+            u = np.where(high > low, u, 0.0)
+            self.one_sided = bool((((self.theta <= low) | (self.theta >= high)) & (high > low)).any())
+        return u / max(float(np.linalg.norm(u)), TINY)
+
+    def turn(self) -> Asks:
+        """Look along another direction, and at another component: the gradient of this one is nearly orthogonal."""
+        self.u = self._direction()
+        if self.context.n > 1:
+            noise, self.component = self.noise, (self.component + 1) % self.context.n
+            self.f0 = float((yield from self.values_at(0.0))[0])
+            self.noise = noise
 
     def values_at(self, *steps: float) -> Generator[Probes, Answers, Array]:
         """Return the values at steps along the direction."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Self
@@ -155,3 +156,8 @@ def component_order(context: Context) -> Indices:
     known = np.array(list(context.remembered_gradients()), dtype=np.int64)
     order = context.rng.subset(context.n, context.n)
     return np.concatenate([known, order[~np.isin(order, known)]]) if known.size else order
+
+
+def few_components(context: Context) -> int:
+    """Return with how many components a descent from the start begins, if the budget is not small."""
+    return min(context.n, max(DESCENT.least_components, math.ceil(context.n / DESCENT.first_share)))

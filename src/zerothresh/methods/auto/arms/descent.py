@@ -24,7 +24,7 @@ from zerothresh.methods.auto.moves.newton_steps import Cycle, converging_steps, 
 from zerothresh.methods.auto.moves.promising_step import promising_step
 from zerothresh.methods.auto.moves.response_surface import ResponseSurface
 from zerothresh.methods.auto.moves.support_step import SupportStep
-from zerothresh.methods.auto.oracle_kinds import NoisyOracle, component_order, for_kinks, oracle_for
+from zerothresh.methods.auto.oracle_kinds import NoisyOracle, component_order, few_components, for_kinks, oracle_for
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings.descent_settings import DESCENT
 from zerothresh.methods.program.context import Asks, Context
@@ -59,14 +59,15 @@ class LocalDescent:
         return free > 0 and context.left >= DESCENT.min_gradients * first * (free + 2) + judgement
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
-        """Return the calls of a gradient of F, and of some steps on the support."""
-        return context.n * (context.free().size + DESCENT.judged_steps * (context.k + 1))
+        """Return the calls of a gradient of F, or of the first gradient if it takes two sides, and of some steps."""
+        oracle = oracle_for(context, diagnosis, context.everything).with_components(few_components(context))
+        first = oracle.gradient_cost(context.free().size) + DESCENT.judged_steps * oracle.gradient_cost(context.k)
+        return max(first, context.n * (context.free().size + DESCENT.judged_steps * (context.k + 1)))
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         """Descend, then search on from there."""
         descent = Descent(context, diagnosis)
-        reason = yield from descent.search()
-        context.remark(reason)
+        context.remark((yield from descent.search()))
         return (yield from SupportSearch(descent).search())
 
 
@@ -109,7 +110,7 @@ class Descent:
         """Return how many components to begin with: a few if there are many, fewer if the budget is small."""
         context, at = self.context, self.at
         affordable = context.left / (DESCENT.first_gradients * (at.C.size + 2))
-        few = min(context.n, max(DESCENT.least_components, math.ceil(context.n / DESCENT.first_share)))
+        few = few_components(context)
         if at.theta is not context.theta0:  # a good point is known; a few components must not lead away from it
             few = context.n
         return int(max(1, min(few, context.n, affordable)))

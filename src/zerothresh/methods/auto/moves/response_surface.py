@@ -11,6 +11,7 @@ from collections.abc import Generator
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.models.cubic_bias import cubic_terms, shrunk_bias, triples
 from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.settings.descent_settings import SURFACE
 from zerothresh.methods.auto.settings.floating_point import TINY
@@ -117,27 +118,23 @@ class ResponseSurface:
         self.H = (axes * np.maximum(eigenvalues, SURFACE.least_curvature * float(np.trace(self.B)) / k)) @ axes.T
 
     def _cubic_bias(self, X: Array, moves: Array, residuals: Array, A: Array, variances: Array) -> Array:
-        """Return what a cubic term adds to the coefficients, as far as it shows; the radius shrinks until it does not.
+        """Return what cubic terms add to the coefficients, as far as they show; the radius shrinks until they do not.
 
-        Moves have random directions, so that the slopes see nothing of a cubic form but its part x |x|^2. Its estimate
-        is shrunk as by James and Stein, to nothing if it may well be noise.
+        Around their own centre moves have random directions, so that the slopes see nothing of a cubic form but its
+        part x |x|^2. Values around former centres see the rest, which is fitted once there are values enough for it.
         """
-        k, nothing = self.S.size, np.zeros(X.shape[1])
-        cubes = moves * np.square(moves).sum(axis=1, keepdims=True)
-        as_quadratic = np.linalg.solve(A, X.T @ cubes)
-        cubes = cubes - X @ as_quadratic  # the part that no quadratic explains
-        gram, noise = cubes.T @ cubes, (cubes * variances[:, None]).T @ cubes  # noise may grow with the distance
-        if len(residuals) < X.shape[1] + 2 * k or not np.linalg.cond(gram) < SURFACE.worst_condition:
-            return nothing
-        projection = cubes.T @ residuals
-        # the statistic is chi squared with k degrees of freedom if F is quadratic
-        statistic = float(projection @ np.linalg.solve(noise, projection))
-        if statistic > k + SURFACE.cubic_significance * math.sqrt(2 * k):
+        k, squares = self.S.size, np.square(moves).sum(axis=1, keepdims=True)
+        isotropic = shrunk_bias(X, moves * squares, residuals, A, variances)
+        if isotropic is None:
+            return np.zeros(X.shape[1])
+        if isotropic.statistic > k + SURFACE.cubic_significance * math.sqrt(2 * k):
             self.radius /= SURFACE.shrink
-        elif statistic < k:
+        elif isotropic.statistic < k:
             self.radius = min(SURFACE.grow * self.radius, self.max_radius)
-        shrunk = max(0.0, 1 - k / max(statistic, TINY))
-        return np.asarray(shrunk * as_quadratic @ np.linalg.solve(gram, projection))
+        if len(triples(k)) > SURFACE.most_cubic_terms:
+            return isotropic.bias
+        rest = shrunk_bias(X, cubic_terms(moves), isotropic.residuals, A, variances)
+        return isotropic.bias if rest is None else isotropic.bias + rest.bias
 
     def _minimiser(self) -> Array:
         """Return the minimiser of the surface within the distance where it is trusted, and predict F there."""

@@ -27,12 +27,14 @@ class SupportStep:
     losses: int, how often in a row the Gauss-Newton model lost to the quasi-Newton model.
     pause: int, the steps until its next try.
     tried: bool, whether the last step tried it.
+    known: bool, whether any step has tried it.
     kink_suspected: bool, whether a step that promised much did not lower F.
     """
 
     losses: int = 0
     pause: int = 0
     tried: bool = False
+    known: bool = False
     kink_suspected: bool = False
 
     def reset(self) -> None:
@@ -46,8 +48,8 @@ class SupportStep:
         return worthwhile
 
     def models_scores(self, at: Position) -> bool:
-        """Whether the Gauss-Newton model will be tried, which needs the gradients of all components."""
-        return self.losses == 0 and self._fits(at)
+        """Whether the Gauss-Newton model may well be the better one, which needs all slopes of the components."""
+        return self.known and self.losses == 0 and self._fits(at)
 
     def _fits(self, at: Position) -> bool:
         """Whether there are enough components and calls for a Gauss-Newton model, and F is smooth."""
@@ -69,6 +71,7 @@ class SupportStep:
             if self.pause < 0:
                 model = yield from _measured_gauss_newton(at)
                 self.tried = model is not None
+                self.known = self.known or self.tried
                 if model is not None and (yield from self._compete(at, g, model)):
                     return
         if not at.model.scaled:

@@ -159,6 +159,7 @@ class SurfaceSettings:
     shrink: float = 1.3  # factors of the radius; it shrinks faster than it grows, because a cubic term misleads
     grow: float = 1.15
     cubic_significance: float = 1.7  # standard deviations of chi squared above which a cubic term counts as seen
+    most_cubic_terms: int = 300  # of a surface: with more, the regression on them takes more than 0.1 s
     frame_share: int = 8  # values per coordinate after which two frames are sampled at once, and so on
     least_noise: float = 1e-9  # of the range of the values: regression needs some
     ridge: float = 1e-12  # on scaled coefficients: keeps the regression solvable
