@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 from goal_problem import FIRST_SEED
-from objectives import Array
 from time_to_goal import measure
+from waiting_calls import Waiting
 
 import zerothresh as zt
 
@@ -46,22 +46,6 @@ DASK_PROCESSES = 4  # the workers of Dask are threads of so many processes
 SHORT = (0.001, 0.005, 0.02)  # seconds per call, for the cost of scheduling
 WORK = 1.0  # seconds of calls per worker and round there
 MOST_IDLE = 0.05
-
-
-class Waiting:
-    """A quadratic function whose calls wait; it can be sent to another process."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def __call__(self, x: Array) -> float:
-        time.sleep(self.seconds)
-        return float(((x - 1) ** 2).sum())
-
-    async def awaited(self, x: Array) -> float:
-        """Wait without a thread."""
-        await asyncio.sleep(self.seconds)
-        return float(((x - 1) ** 2).sum())
 
 
 class Clock:
