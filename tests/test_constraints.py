@@ -479,3 +479,19 @@ def test_neither_the_unit_nor_the_offset_of_F_nor_the_unit_of_x_matters(strict):
     plain = run(loss, 1.0)
     assert np.allclose(run(lambda x: 1e4 * loss(x) + 1e4, 1.0), plain, atol=1e-3)
     assert np.allclose(run(lambda x: 1e-6 * loss(x / 1000), 1000.0), plain, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_with_strict_a_scan_of_all_coordinates_serves_more_than_one_swap(seed):
+    rng = np.random.default_rng(seed)
+    goal = np.zeros(300)
+    goal[rng.choice(300, 6, replace=False)] = rng.dirichlet(np.full(6, 5.0))
+    weight, asked = 1 + rng.random(300), []
+
+    def apart(x):
+        asked.append((float((weight * (x - goal) ** 2).sum()), np.count_nonzero(x)))
+        return asked[-1][0]
+
+    zt.minimize(apart, 300, 6, budget=4000, constraint=zt.Simplex(), strict=True, seed=0, progress=False)
+    assert max(count for _, count in asked) <= 6
+    assert min(F for F, _ in asked[:1500]) < 1e-12  # six scans of all would take 1,764 calls alone

@@ -61,6 +61,7 @@ class _Search:
         noise = diagnosis.noise / np.sqrt(context.n) if diagnosis.random else 0.0
         self.descent = TangentDescent(context, noise)
         self.theta, self.F = context.theta, np.inf
+        self.worths: Array = np.full(context.d, -np.inf)  # of coordinates that joined in swaps
         self.size = self.descent.size(self.theta)
 
     def run(self) -> Generator[Probes, Answers, Ended]:
@@ -76,7 +77,7 @@ class _Search:
             if self._models():
                 gained = yield from self._exchange_by_model()
             if not gained:
-                gained = yield from swap_by_value(self.descent, self.theta, self.F, self.size, self._take)
+                gained = yield from swap_by_value(self.descent, self.theta, self.F, self.size, self._take, self.worths)
             while not gained:
                 start = self._kicked(self.feasible, np.flatnonzero(self.feasible.high > self.feasible.low))
                 if start is self.theta:

@@ -56,6 +56,7 @@ class FeasibleDescentSettings:
     swap_share: float = (
         0.1  # of the calls left that swaps of one member may cost; beyond it, others are drawn at random
     )
+    promising: int = 2  # coordinates per place, the best of earlier swaps, that are tried before all others
     swap_trials: int = 3  # swaps by value, per coordinate that leaves, that are followed by a descent
     same: float = 1e-9  # of the fall of F so far: gains of the model below this, or below rounding of F, are none
 
