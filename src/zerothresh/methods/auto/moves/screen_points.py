@@ -55,11 +55,14 @@ def beside(decoding: SlopeDecoding) -> list[tuple[int, Array, float]]:
     """Return points beside the base along each coordinate that was found: the coordinate, the point, and F there.
 
     They are so near that F hardly departs from a straight line: a model that is fitted to values learns the slopes.
-    What is not exact is rounded, so that the last bits of F decide nothing.
+    What is not exact is rounded, so that the last bits of F decide nothing. Where F bends on a shorter way, its slopes
+    are those of ripples and tell nothing of its shape.
     """
     spread = decoding.comparison.high - decoding.comparison.low
     bend = np.maximum(decoding.bend, resolution(decoding.comparison)) / square(decoding.at.share)
     far = min(SLOPES.longest_slope, math.sqrt(float((2 * SLOPES.straight * spread / bend).min())))
+    if far < SLOPES.shortest_slope:
+        return []
     told, unit = [], np.maximum(SLOPES.rounded * spread, TINY)
     for j, slope in decoding.slopes.items():
         point, share = decoding.at.beside(j, math.ldexp(1.0, math.frexp(far)[1] - 1))

@@ -54,6 +54,7 @@ class SlopeSettings:
     clear: float = 4.0  # errors within which there is one place only: then it is taken without a call of its own
     straight: float = 2.5e-3  # of the spread: how far F may depart from its slope where this is taken for a value
     longest_slope: float = 0.03  # of the region: the longest way over which a slope is taken for a value
+    shortest_slope: float = 0.004  # of the region: where it is less, slopes are those of ripples
     rounded: float = 2.0**-16  # of the spread, to which such values are rounded: far finer than `straight`
     weak_slope: float = 2e-3  # of the largest: less is a weak coordinate, or one that matters elsewhere
 
