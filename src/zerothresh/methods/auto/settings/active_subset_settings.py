@@ -31,9 +31,7 @@ class ActiveSubsetSettings:
     growth: float = 10.0  # factor of one enlargement
     edge: float = 0.05  # of the region: a minimum this near to its end asks for a larger one, where there are no bounds
     region: float = 10.0  # natural lengths per coordinate from the start to each side, where there are no bounds
-    far_points: int = (
-        3  # before slopes are asked for at the best one: the spread of their values tells what is weak
-    )
+    far_points: int = 3  # before slopes are asked for at the best one: the spread of their values tells what is weak
     kept_points: int = 16  # far points that a search may begin with: each has d entries
     pair_values: int = 4  # values that a pair of points and the first halving of what differs take
 
