@@ -38,7 +38,7 @@ WORTH[[3, 30, 55]] = [1.2, 1.7, 1.4]
 
 
 def scores(X, I, rows):
-    return np.einsum("bd,bd->b", X, rows[I])
+    return np.einsum("bd,bd->b", np.broadcast_to(X, (len(I), X.shape[-1])), rows[I])
 
 
 def one(X, I):
@@ -61,6 +61,12 @@ def ridge(X, I):
 def logistic(X, I):
     """Losses of one score each that are not squares."""
     return np.logaddexp(0.0, -LABELS[I] * scores(X, I, ROWS)) + 0.05 * np.sum(X**2, axis=1)
+
+
+def squares(X, I):
+    """Squared residuals of a model with two scores per component."""
+    models = [np.tanh(scores(Z, I, ROWS) / 9) + 0.5 * np.tanh(scores(Z, (I + 1) % 300, ROWS) / 9) for Z in (X, TRUE)]
+    return (models[0] - models[1]) ** 2
 
 
 def valley(X, I):
@@ -218,6 +224,7 @@ CASES = {  # for auto
     "ridge": Case(ridge, 300, 30_000),
     "ridge, noisy": Case(ridge, 300, 20_000, 0.05),
     "logistic": Case(logistic, 300, 12_000),
+    "squares": Case(squares, 60, 12_000),
     "valley, strong noise": Case(valley, 1, 4000, 0.2),
     "few active": Case(active, 1, 100, width=0.5, d=1000, k=4),
     "few calls": Case(dense, 1, 400, d=2000),

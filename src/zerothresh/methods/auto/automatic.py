@@ -23,6 +23,7 @@ from zerothresh.methods.auto.arms.linearised_outputs import LinearisedOutputs
 from zerothresh.methods.auto.arms.long_steps import LongSteps
 from zerothresh.methods.auto.arms.random_steps import RandomSteps
 from zerothresh.methods.auto.arms.single_index import SingleIndex
+from zerothresh.methods.auto.arms.squared_components import SquaredComponents
 from zerothresh.methods.auto.arms.stochastic_descent import StochasticDescent
 from zerothresh.methods.auto.diagnosis import NOTHING_KNOWN, Diagnosis, diagnose
 from zerothresh.methods.auto.moves.feasible_look import feasible_look
@@ -37,6 +38,7 @@ ARMS: tuple[Arm, ...] = (  # in the order in which they are tried: those that te
     ActiveSubset(),  # F depends on few coordinates: find them by bisection, then search globally among them
     StochasticDescent(),  # random noise hides single steps: many steps, judged together
     SingleIndex(),  # components are losses of linear scores: learn the rows, and minimise the model without calls
+    SquaredComponents(),  # components are squares of smooth functions: Gauss-Newton steps on their roots
     GroupedSlopes(),  # fewer calls than coordinates: split signed groups, steepest first
     LocalDescent(),  # differences, quasi-Newton steps on the support, exchanges; then other supports
     CornerSwaps(),  # finite bounds: values at the bounds, and swaps judged by paired differences

@@ -135,6 +135,9 @@ class _Diagnoser:
                     )
                 visible = first > floor or self.probe.random
                 h = min(h * (DIAGNOSIS.lengthen if visible else DIAGNOSIS.lengthen_flat), self.probe.longest)
+            elif self.probe.random and self.probe.shortest_alike(seen) < h:  # F has levelled off long before
+                seen = seen._replace(h=self.probe.shortest_alike(seen))
+                break
             elif (
                 straight_length > DIAGNOSIS.straight_share * h and seen.bend > DIAGNOSIS.bent and not self.probe.random
             ):  # straight up to the last step and clearly bent at this one: a kink lies in between

@@ -68,7 +68,9 @@ class LineProbe:
         self.repeats = 1  # calls per value
         self.largest = self.f0 = 0.0  # the largest absolute value so far, and the value at the start
         self.start_noise = 0.0  # of a value at the start, if it is random
-        self.points = 0  # where the last values were asked for
+        self.points, self.last_noise = 0, 0.0  # where the last values were asked for, and their noise alone
+        self.hidden = list[tuple[float, float]]()  # steps whose change the noise hid, and the mean values there
+        self._squares, self._freedom = 0.0, 0  # of the noise wherever it is as at the start: few values tell little
 
     def _direction(self) -> Array:
         """Return a random unit vector along which there is room."""
@@ -83,6 +85,7 @@ class LineProbe:
     def turn(self) -> Asks:
         """Look along another direction, and at another component: the gradient of this one is nearly orthogonal."""
         self.u = self._direction()
+        self.hidden.clear()
         if self.context.n > 1:
             noise, self.component = self.noise, (self.component + 1) % self.context.n
             self.f0 = float((yield from self.values_at(0.0))[0])
@@ -96,8 +99,17 @@ class LineProbe:
         self.largest = max(self.largest, float(np.abs(values).max()))
         self.points = len(steps)
         if self.repeats > 1:
-            self.noise = float(np.sqrt(values.var(axis=0, ddof=1).mean()))
+            self._learn_noise(float(values.var(axis=0, ddof=1).sum()), self.points * (self.repeats - 1))
         return np.asarray(values.mean(axis=0))
+
+    def _learn_noise(self, squares: float, freedom: int) -> None:
+        """Pool what repeated values tell of the noise with what others told, unless it has grown beyond chance."""
+        self.last_noise = math.sqrt(squares / freedom)
+        if self._freedom and self.last_noise > DIAGNOSIS.noise_growth * math.sqrt(self._squares / self._freedom):
+            self.noise = self.last_noise
+            return
+        self._squares, self._freedom = self._squares + squares, self._freedom + freedom
+        self.noise = math.sqrt(self._squares / self._freedom)
 
     def others(self, h: float) -> Generator[Probes, Answers, Array]:
         """Return the values 0, h and 2 h away of a few other components, one row each; those at the start are kept."""
@@ -143,7 +155,8 @@ class LineProbe:
         values = np.concatenate([[first, again], more])
         self.largest = max(self.largest, float(np.abs(values).max()))
         self.treat_as_random(DIAGNOSIS.random_repeats)
-        self.f0, self.noise = float(values.mean()), float(values.std(ddof=1))
+        self.f0 = float(values.mean())
+        self._learn_noise(float(values.var(ddof=1)) * (values.size - 1), values.size - 1)
         self.start_noise = self.noise
         context.remember(int(self.component[0]), self.f0)
 
@@ -155,12 +168,8 @@ class LineProbe:
         """
         if not self.random or not self.start_noise:  # or it shows further out only, where it has to be expected
             return self.noise, 0.0
-        growth = growth_of_noise(self.start_noise, self.noise, DIAGNOSIS.mean_square_step * square(h))
-        if growth:
-            return self.start_noise, growth
-        at_start, last = DIAGNOSIS.start_repeats - 1, self.points * (self.repeats - 1)
-        squares = at_start * square(self.start_noise) + last * square(self.noise)
-        return math.sqrt(squares / (at_start + last)), 0.0
+        growth = growth_of_noise(self.start_noise, self.last_noise, DIAGNOSIS.mean_square_step * square(h))
+        return (self.start_noise, growth) if growth else (math.sqrt(self._squares / self._freedom), 0.0)
 
     def hides(self, h: float) -> Generator[Probes, Answers, bool]:
         """Whether random noise hides the curvature over a step of length 2 h; two single values show that."""
@@ -169,7 +178,21 @@ class LineProbe:
         second = abs(two - 2 * one + self.f0) if self.one_sided else abs(one + two - 2 * self.f0)
         hidden = second <= self.noise_floor
         self.repeats, self.noise = repeats, noise
+        if hidden:
+            self.hidden.append((h, 0.5 * (one + two)))
         return bool(hidden)
+
+    def shortest_alike(self, seen: Differences) -> float:
+        """Return the shortest step from which on values are nearer to those now seen than to that at the start.
+
+        Where F levels off, all long steps show the same change, and which one stands out of the noise first is chance.
+        """
+        far, shortest = float(seen.values.mean()), seen.h
+        for h, mean in reversed(self.hidden):
+            if abs(mean - far) >= abs(mean - self.f0):
+                break
+            shortest = h
+        return shortest
 
     def measure_noise(self, seen: Differences) -> Generator[Probes, Answers, bool]:
         """Estimate the noise from values at equidistant points close to the start, once a step shows a difference.

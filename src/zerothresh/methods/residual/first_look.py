@@ -98,6 +98,7 @@ def first_columns(state: Linearised) -> Asked:
         idle = 0 if groups_fit(state, free) else max(state.width - 2, 0)
         yield from look(state, free[:idle])
     if groups_fit(state, free):
+        state.D = 1 / state.length  # until columns tell
         yield from grouped_columns(state, free)
         if state.done:
             return

@@ -12,7 +12,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Custom, Squared
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.jacobians.filtered_jacobian import FilteredJacobian, row_scaling
-from zerothresh.methods.residual.jacobians.loss_weights import total_loss
+from zerothresh.methods.residual.jacobians.loss_weights import slopes, total_loss
 from zerothresh.methods.residual.jacobians.robust_fit import Fits, far_fit, sparse_fits
 from zerothresh.methods.residual.jacobians.sparse_choice import Choice
 from zerothresh.methods.residual.nothing_left import within_rounding
@@ -228,6 +228,14 @@ class Linearised:
         """Return a sparse minimiser of the linearised model for a point that may be far away."""
         at, uniform = self.at, self.context.rng.uniform
         return far_fit(self.loss, at.r, self.J, at.x, self.choice, uniform, restarts).y
+
+    def near_fit(self, restarts: int) -> Array:
+        """Return the sparse minimiser of F in the linearised model."""
+        return self.fits(self.J, restarts)[0][1]
+
+    def falls_towards(self, y: Array) -> bool:
+        """Whether the sum of losses falls along the way to a point at first, by the columns."""
+        return float(slopes(self.loss, self.at.r) @ (self.J @ (y - self.at.x))) < 0
 
     def scaled_columns(self) -> Array:
         """Return J with old columns scaled by rows as those of the support have changed, if that predicts better."""

@@ -24,29 +24,39 @@ IMPROVEMENTS = (
 )
 EARLY = ((1, False, EXCHANGE.promise),) * STEP.burst  # the same steps, with a look at other supports after each
 Certified = Generator[Probes, Answers, bool]
+Asked = Generator[Probes, Answers, None]
 
 
 def gauss_newton(state: Linearised) -> Certified:
     """Search; return whether the outputs are matched up to their noise, so that nothing is left to gain."""
+    yield from first_support(state)
+    if state.done or state.fixed.all() or not np.isfinite(state.at.f):
+        return state.done or bool(state.fixed.all())
+    if state.choice.everything:
+        return (yield from fit_all(state))
+    while not state.done and state.support.size:
+        if not (yield from improve(state)):
+            yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
+            break
+    return state.done
+
+
+def first_support(state: Linearised) -> Asked:
+    """Measure the columns at the start, and move to a first support; there is none if no step lowers F."""
     context = state.context
     context.stage("columns")
     yield from state.begin(context.theta)
     if state.done or state.fixed.all() or not np.isfinite(state.at.f):
-        return state.done or bool(state.fixed.all())
+        return
     yield from first_columns(state)
     if not state.J.any():
         context.remark(_silence(state))
     if state.choice.everything:
-        return (yield from fit_all(state))
+        return
     context.stage("support")
     if not state.at.x.any() or not (yield from exchange(state, EXCHANGE.least_promise)):
-        if not state.at.x.any() and not (yield from first_fit(state)):
-            return False
-    while not state.done:
-        if not (yield from improve(state)):
-            yield from descend(state, STEP.unlimited, STEP.last_gain, confirm=True)
-            return state.done
-    return True
+        if not state.at.x.any():
+            yield from first_fit(state)
 
 
 def _silence(state: Linearised) -> str:

@@ -28,12 +28,22 @@ def descend(
 
 
 def first_fit(state: Linearised) -> Tried:
-    """Move to the sparse minimiser of the linearised model, or towards it; idle workers try shorter steps."""
-    x, y = state.at.x, state.far_fit(EXCHANGE.first_restarts)
-    if np.array_equal(y, x):
-        return False
-    at_once = max(state.width - state.choice.k, 1)  # beside the columns at the first of them
-    points = [x + EXCHANGE.shorter**i * (y - x) for i in range(EXCHANGE.shortenings)]
+    """Move to a sparse minimiser of the linearised model, or towards it: the robust one, or that of F itself.
+
+    F falls along the way to that of F; if it does not along the way to the robust one, this asks for no run.
+    """
+    x = state.at.x
+    for find in (state.far_fit, state.near_fit):
+        y = find(EXCHANGE.first_restarts)
+        if state.falls_towards(y) and (yield from _approach(state, y - x)):
+            return True
+    return False
+
+
+def _approach(state: Linearised, way: Array) -> Tried:
+    """Move along a way until F is lower; idle workers try shorter steps."""
+    x, at_once = state.at.x, max(state.width - state.choice.k, 1)  # beside the columns at the first of them
+    points = [x + EXCHANGE.shorter**i * way for i in range(EXCHANGE.shortenings)]
     for begin in range(0, len(points), at_once):
         first, *others = points[begin : begin + at_once]
         run, beside = yield from trial(state, first, state.support_of(first), others)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from zerothresh.losses import Itself
 from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
+from zerothresh.methods.auto.moves.trusted_search import trusted
 from zerothresh.methods.auto.settings.outputs_settings import OUTPUTS
 from zerothresh.methods.program.context import Context
 from zerothresh.methods.residual.linearised import Linearised
@@ -40,18 +41,11 @@ class LinearisedOutputs:
         return context.free().size + OUTPUTS.steps * context.k
 
     def search(self, context: Context, diagnosis: Diagnosis | None) -> Generator[Probes, Answers, Ended]:
-        state, answers, begun = Linearised(context, context.width), None, context.used
-        search, patience, fall = gauss_newton(state), self.forecast(context, diagnosis), context.fall
-        while True:
-            try:
-                request = next(search) if answers is None else search.send(answers)
-            except StopIteration as stop:
-                if stop.value:
-                    return Ended("The residuals are zero up to rounding or their noise.", certified=True)
-                return Ended("No exchange and no restart that the linear model suggests lowers F any more.")
-            if context.fall > fall:
-                fall, patience = context.fall, max(patience, OUTPUTS.doubling * (context.used - begun))
-            if context.used - begun > patience and state.predictions.truth < OUTPUTS.least_truth:
-                share = f"of the falls of F that it predicted of late, only {state.predictions.truth:.0%} came about"
-                return Ended(f"The linear model of the outputs predicts badly: {share}.")
-            answers = yield request
+        state = Linearised(context, context.width)
+        patience = self.forecast(context, diagnosis)
+        matched, why = yield from trusted(gauss_newton(state), context, patience, lambda: state.predictions.truth)
+        if why:
+            return Ended(f"The linear model of the outputs predicts badly: {why}.")
+        if matched:
+            return Ended("The residuals are zero up to rounding or their noise.", certified=True)
+        return Ended("No exchange and no restart that the linear model suggests lowers F any more.")

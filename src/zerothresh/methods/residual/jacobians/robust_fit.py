@@ -19,7 +19,7 @@ from zerothresh.basics.arrays import Array, Indices
 from zerothresh.losses import Cauchy, Loss
 from zerothresh.methods.residual.jacobians.loss_weights import slopes, total_loss, working
 from zerothresh.methods.residual.jacobians.sparse_choice import Choice
-from zerothresh.methods.residual.jacobians.sparse_fit import SparseFit, bounded_fit
+from zerothresh.methods.residual.jacobians.sparse_fit import SparseFit, damped_fit
 from zerothresh.methods.residual.residual_settings import FIT, TINY
 
 Fits = list[tuple[float, Array]]  # predicted sums of losses and points, best first
@@ -137,7 +137,7 @@ def _settled(loss: Loss, r: Array, J: Array, x: Array, choice: Choice, y: Array,
     for _ in range(FIT.reweightings):
         w, u = working(loss, r + J @ (y - x))
         new = y.copy()
-        new[S] = bounded_fit(w[:, None] * J[:, S], w * (J @ y - u), choice.low[S], choice.high[S])
+        new[S] = damped_fit(w[:, None] * J[:, S], w * (J @ y - u), choice.low[S], choice.high[S])
         lower = total_loss(loss, r + J @ (new - x))
         if not lower < value:
             break

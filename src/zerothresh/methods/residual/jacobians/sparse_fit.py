@@ -28,6 +28,15 @@ def bounded_fit(A: Array, y: Array, low: Array, high: Array) -> Array:
     return np.asarray(np.clip(lsq_linear(A, y, (low, room), tol=FIT.rank).x, low, high))
 
 
+def damped_fit(A: Array, y: Array, low: Array, high: Array) -> Array:
+    """Return nearly the same, with small values where columns are equal up to their errors.
+
+    The difference of two such columns consists of errors, and would be given an enormous value.
+    """
+    errors = np.diag(np.sqrt(FIT.dependent * np.einsum("ij,ij->j", A, A)))
+    return bounded_fit(np.vstack([A, errors]), np.append(y, np.zeros(A.shape[1])), low, high)
+
+
 Fitted = tuple[float, Indices, Array]  # the sum of squares, the coordinates, and their values
 
 
@@ -43,7 +52,7 @@ class SparseFit:
     def fit(self, S: Indices) -> tuple[Array, float]:
         """Return the values on the coordinates S, and the sum of squares."""
         A = self.J[:, S]
-        z = bounded_fit(A, self.y, self.choice.low[S], self.choice.high[S])
+        z = damped_fit(A, self.y, self.choice.low[S], self.choice.high[S])
         return z, float(np.sum((self.y - A @ z) ** 2))
 
     def gradient(self, S: Indices, z: Array) -> Array:
