@@ -224,7 +224,7 @@ CASES = {  # for auto
     "ridge": Case(ridge, 300, 30_000),
     "ridge, noisy": Case(ridge, 300, 20_000, 0.05),
     "logistic": Case(logistic, 300, 12_000),
-    "squares": Case(squares, 60, 12_000),
+    "squares": Case(squares, 50, 12_000),
     "valley, strong noise": Case(valley, 1, 4000, 0.2),
     "few active": Case(active, 1, 100, width=0.5, d=1000, k=4),
     "few calls": Case(dense, 1, 400, d=2000),

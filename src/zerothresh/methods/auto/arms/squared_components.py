@@ -13,7 +13,6 @@ from zerothresh.methods.auto.arm import Ended
 from zerothresh.methods.auto.diagnosis import Diagnosis
 from zerothresh.methods.auto.moves.component_roots import ComponentRoots
 from zerothresh.methods.auto.moves.trusted_search import trusted
-from zerothresh.methods.auto.oracle_kinds import component_order
 from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.auto.settings.outputs_settings import OUTPUTS
 from zerothresh.methods.auto.settings.squares_settings import SQUARES
@@ -30,7 +29,7 @@ class SquaredComponents:
 
     A value of F is one run, as if it returned all residuals: the Jacobian of the roots learns from every step, where a
     descent measures slopes again. Whether components are squares shows at the start: the minima of a few of them along
-    their gradients then lie at the same level, which no value is below.
+    their gradients, which the single index has asked for, then lie at the same level, which no value is below.
     """
 
     name: ClassVar[str] = "squared components"
@@ -40,13 +39,12 @@ class SquaredComponents:
         """Whether there are enough smooth components without noise, and calls for their slopes and some steps."""
         smooth = not (diagnosis.rough or diagnosis.kink or diagnosis.random)
         plain = context.constraint.further is None and not context.has_outputs
-        enough = context.n >= SQUARES.fewest and context.free().size > 0
+        enough = SQUARES.fewest <= context.n <= SQUARES.most_per_nonzero * context.k and context.free().size > 0
         return smooth and plain and enough and self.forecast(context, diagnosis) <= context.left
 
     def forecast(self, context: Context, diagnosis: Diagnosis) -> int:
-        """Return the calls of the test, of all columns, and of some steps on the support."""
-        test = SQUARES.tested * (context.free().size + 1)
-        return test + context.n * (context.free().size + OUTPUTS.steps * context.k)
+        """Return the calls of all columns, and of some steps on the support."""
+        return context.n * (context.free().size + OUTPUTS.steps * context.k)
 
     def search(self, context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, Ended]:
         if not (yield from _are_squares(context, diagnosis)):
@@ -68,13 +66,10 @@ class SquaredComponents:
 def _are_squares(context: Context, diagnosis: Diagnosis) -> Generator[Probes, Answers, bool]:
     """Whether the minima of a few components along their gradients lie where the lowest values at the start are."""
     values = yield from context.starts(context.everything)
-    tested = component_order(context)[: SQUARES.tested]
-    known = context.remembered_gradients()
-    new = np.array([i for i in tested.tolist() if i not in known], np.int64)
-    free = context.free()
-    if new.size:
-        gradients, _ = yield from context.slopes(context.theta0, free, diagnosis.mu, new, values[new])
-        context.remember_gradients(new, gradients)
+    free, known = context.free(), context.remembered_gradients()
+    tested = np.array(sorted(known), np.int64)[: SQUARES.tested]
+    if tested.size < SQUARES.least_tested:
+        return False
     G = np.array([known[i] for i in tested.tolist()])
     norms, f = np.linalg.norm(G, axis=1), values[tested]
     moves = np.zeros((tested.size, context.d))
