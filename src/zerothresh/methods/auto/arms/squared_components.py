@@ -80,7 +80,7 @@ def _are_squares(context: Context, diagnosis: Diagnosis) -> Generator[Probes, An
     clear = (bends > diagnosis.noise) & (linear < 0)
     if 2 * np.count_nonzero(clear) <= tested.size:
         return False
-    minima = f[clear] - 0.25 * linear[clear] ** 2 / bends[clear]
+    minima = f[clear] - (0.5 * linear[clear]) ** 2 / bends[clear]
     level = float(values.min())
     height = float(np.median(f[clear])) - level
     return float(np.median(np.abs(minima - level))) < SQUARES.same_minimum * height
