@@ -22,6 +22,7 @@ from zerothresh.methods.auto.arms.restarting import Restarts
 from zerothresh.methods.auto.moves.column_probe import ColumnProbe
 from zerothresh.methods.auto.moves.derivative_free import evolve_on_support, swap_coordinate
 from zerothresh.methods.auto.moves.exchanges import trial_cost, try_point
+from zerothresh.methods.auto.moves.measured_newton import measured_newton
 from zerothresh.methods.auto.moves.parabola_test import is_parabola, is_quadratic
 from zerothresh.methods.auto.moves.restarts import places, support_of
 from zerothresh.methods.auto.oracle import ExactOracle
@@ -63,7 +64,9 @@ class SupportSearch:
         at, descent = self.at, self.descent
         yield from descent.resume_after_budget_increase()
         if self.supports <= 1:
-            if (yield from is_parabola(at)):
+            while lower := (yield from measured_newton(at)):
+                yield from descent.descend()
+            if lower is not None and (yield from is_parabola(at)):
                 return Ended("F is quadratic, and there is only one support: this is its minimum.", certified=True)
             return Ended("There is only one support, and no step lowers F on it.")
         yield from self._reopen()

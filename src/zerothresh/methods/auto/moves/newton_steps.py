@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.models.squares import square
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings.descent_settings import DESCENT
 from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Asks
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
 
 
 def newton_step(at: Position, g: Array, S: Indices) -> Array:
@@ -113,6 +117,7 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
             length *= min(max(share, DESCENT.most_backtrack), DESCENT.least_backtrack)
         if not decreased:
             return
+        trial, values = yield from _lengthened(at, trial, values, slope, length)
         at.accept(trial, values)
         gain = previous_F - at.F
         if gain <= at.negligible and gain <= -DESCENT.short_of_promise * slope:
@@ -121,6 +126,31 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
             return
         if cycle is not None and cycle.is_over(at, gain / max(context.used - before, 1)):
             return
+
+
+def _lengthened(
+    at: Position, trial: Array, values: Array, slope: float, length: float
+) -> Generator[Probes, Answers, tuple[Array, Array]]:
+    """Return the lowest point of longer and longer steps, as long as a parabola says that its minimum is further on.
+
+    A value costs little beside the next gradient, and curvature that is assumed too large is corrected only by steps
+    that are long enough.
+    """
+    start, fall = at.theta, at.F - float(values.mean())
+    way = (trial - start) / length
+    while at.calls_available >= 2 * at.oracle.value_cost:
+        bend = -2 * (slope * length + fall) / square(length)
+        best = -slope / bend if bend > 0 else math.inf
+        if best < DESCENT.worth_lengthening * length:
+            break
+        longer = min(best, DESCENT.lengthening * length)
+        further = at.context.H(start + longer * way)
+        further_values = yield from at.values_at(further)
+        further_fall = at.F - float(further_values.mean())
+        if not further_fall > fall + at.oracle.noise_margin:
+            break
+        trial, values, fall, length = further, further_values, further_fall, longer
+    return trial, values
 
 
 def converging_steps(at: Position, rounds: int, cycle: Cycle | None) -> Asks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from zerothresh.methods.auto.settings.active_subset_settings import WIDE
 from zerothresh.methods.auto.settings.descent_settings import DESCENT
 from zerothresh.methods.auto.settings.floating_point import TINY
 from zerothresh.methods.program.context import Asks
+from zerothresh.rounds.answers import Answers
+from zerothresh.rounds.requests import Probes
 
 
 @dataclass
@@ -74,9 +77,11 @@ class SupportStep:
                 self.known = self.known or self.tried
                 if model is not None and (yield from self._compete(at, g, model)):
                     return
-        if not at.model.scaled:
-            yield from measure_curvature(at, g)
-        yield from self.damped(at, g)
+        straight = None if at.model.scaled else (yield from measure_curvature(at, g))
+        if straight is not None:
+            yield from extend_step(at, g, *straight)
+        else:
+            yield from self.damped(at, g)
 
     def _compete(self, at: Position, g: Array, model: QuasiNewton) -> Asks:
         """Let both models compete, and keep the one whose step lowers F more; returns whether F is lower."""
@@ -156,8 +161,12 @@ def model_minimiser(at: Position, model: QuasiNewton, g: Array, damping: float) 
     return trial if promised > 0 and not np.array_equal(trial, at.theta) else None
 
 
-def measure_curvature(at: Position, g: Array) -> Asks:
-    """Measure the curvature along the thresholded gradient with one more value, and scale the model with it."""
+def measure_curvature(at: Position, g: Array) -> Generator[Probes, Answers, tuple[Array, Array] | None]:
+    """Measure the curvature along the thresholded gradient with one more value, and scale the model with it.
+
+    Returns the point that was asked for, and the values there, if F is lower there and does not bend upwards on the
+    way: then the model does not tell how far to go, but this point is a beginning.
+    """
     context, length = at.context, at.oracle.diagnosis.length
     full_g = np.zeros(context.d)
     full_g[at.C] = g
@@ -166,7 +175,7 @@ def measure_curvature(at: Position, g: Array) -> Asks:
     if size == 0 or at.calls_available < at.oracle.m:
         hidden = at.oracle.diagnosis.noise / max(square(length), TINY)  # no slope: what noise may hide has F's unit
         at.model.rescale(max(least, hidden, TINY))
-        return
+        return None
     step = context.constraint.project(context.inside(at.theta - (length / size) * full_g)) - at.theta
     S = np.flatnonzero(step) if step.any() else np.flatnonzero(context.constraint.project(full_g / size))
     direction = np.zeros(context.d)
@@ -174,13 +183,15 @@ def measure_curvature(at: Position, g: Array) -> Asks:
     norm = float(np.linalg.norm(direction))
     if norm == 0:
         at.model.rescale(max(least, TINY))
-        return
+        return None
     share = DESCENT.coarse_curvature_step if at.oracle.coarse else DESCENT.curvature_step
     point = context.inside(at.theta + max(share * length, at.oracle.step(at.theta)) / norm * direction)
     values = yield from at.oracle.values(point)
     moved = point - at.theta
     curvature = 2 * (float(values.mean()) - at.F - float(full_g @ moved)) / max(float(moved @ moved), TINY)
     at.model.rescale(max(curvature, least, TINY))
+    lower = float(values.mean()) + at.oracle.noise_margin < at.F
+    return (point, values) if curvature < least and lower and context.constraint.holds(point) else None
 
 
 def foresee_extensions(at: Position, trial: Array) -> None:
