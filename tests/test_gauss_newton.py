@@ -18,7 +18,7 @@ from zerothresh.methods.residual.jacobians.loss_weights import total_loss, worki
 from zerothresh.methods.residual.jacobians.output_noise import like_noise
 from zerothresh.methods.residual.jacobians.robust_fit import far_fit
 from zerothresh.methods.residual.jacobians.sparse_choice import Choice
-from zerothresh.methods.residual.jacobians.sparse_fit import SparseFit
+from zerothresh.methods.residual.jacobians.sparse_fit import SparseFit, damped_fit
 from zerothresh.methods.residual.jacobians.trust_step import bounded_least_squares_step, quadratic_step
 from zerothresh.methods.residual.nothing_left import within_rounding
 from zerothresh.methods.residual.residual_settings import NOTHING
@@ -525,3 +525,40 @@ def test_a_loss_that_falls_below_zero_is_not_taken_for_a_proof():
 def test_a_function_of_single_values_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match="outputs='residuals'"):
         zt.minimize(lambda x: float(x @ x), 4, 2, method="gauss-newton", budget=100)
+
+
+def test_columns_that_are_equal_up_to_their_errors_get_no_enormous_values():
+    """Their difference consists of errors only, and fits whatever is left."""
+    rng = np.random.default_rng(0)
+    column, y = rng.standard_normal(40), rng.standard_normal(40)
+    A = np.stack([column, column + 1e-7 * rng.standard_normal(40)], axis=1)
+    free = np.full(2, np.inf)
+    assert np.abs(np.linalg.lstsq(A, y, rcond=None)[0]).max() > 1e5
+    z = damped_fit(A, y, -free, free)
+    assert np.abs(z).max() < 10
+    assert z.sum() == pytest.approx(column @ y / (column @ column), rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_net_whose_columns_are_multiples_of_each_other_at_the_start_is_not_left_there(seed):
+    """At x = 0, all hidden units see the same inputs: eight directions for forty columns."""
+    rng = np.random.default_rng(seed)
+    X, bias, out = rng.standard_normal((50, 8)), rng.uniform(-1, 1, 5), rng.choice([-1.0, 1.0], 5)
+    teacher = np.zeros(40)
+    teacher[rng.choice(40, 4, replace=False)] = rng.choice([-1, 1], 4) * rng.uniform(0.8, 1.6, 4)
+
+    def answer(x):
+        return np.tanh(X @ x.reshape(5, 8).T + bias) @ out
+
+    y = answer(teacher)
+    found = zt.minimize(
+        lambda x: answer(x) - y,
+        40,
+        8,
+        outputs="residuals",
+        method="gauss-newton",
+        budget=600,
+        seed=seed,
+        progress=False,
+    )
+    assert found.fun < 0.05 * np.mean((answer(np.zeros(40)) - y) ** 2)

@@ -9,13 +9,11 @@ from collections.abc import Generator
 
 import numpy as np
 
-from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
-from zerothresh.methods.auto.moves.column_probe import ColumnProbe
 from zerothresh.methods.auto.moves.newton_steps import newton_steps
-from zerothresh.methods.auto.oracle import ExactOracle
+from zerothresh.methods.auto.moves.restarts import typical_size
+from zerothresh.methods.auto.moves.second_derivatives import second_derivatives
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings.descent_settings import DESCENT
-from zerothresh.methods.auto.settings.floating_point import EPS, TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -27,18 +25,12 @@ def measured_newton(at: Position) -> Generator[Probes, Answers, bool | None]:
     -------
     bool or None: whether F fell by more than is negligible; None if the second derivatives cannot be measured.
     """
-    oracle, every = at.oracle, np.arange(at.C.size)
-    affordable = 2 * at.calls_available >= oracle.gradient_cost(at.C.size) * (at.C.size + 2 * DESCENT.min_gradients)
-    if not isinstance(oracle, ExactOracle) or not affordable or at.screened:
+    if at.screened:
         return None
-    yield from at.full_gradient()
-    probe, F = ColumnProbe(at), at.F
-    for j in every.tolist():
-        yield from probe.measure(j, every)
-    eigenvalues, axes = np.linalg.eigh(probe.hessian.A)
-    if not np.isfinite(eigenvalues).all():
+    F, g = at.F, (yield from at.full_gradient())
+    model = yield from second_derivatives(at, g, at.C, typical_size(at) * float(np.sqrt(at.C.size)))
+    if model is None:
         return None
-    least = max(EPS * at.C.size * float(np.abs(eigenvalues).max(initial=0.0)), TINY)
-    at.model = QuasiNewton(at.C, (axes * np.maximum(eigenvalues, least)) @ axes.T)
+    at.model = model
     yield from newton_steps(at, DESCENT.steps)
     return at.negligible < F - at.F

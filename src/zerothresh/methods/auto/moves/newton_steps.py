@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.models.squares import square
+from zerothresh.methods.auto.moves.second_derivatives import second_derivatives
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings.descent_settings import DESCENT
@@ -20,19 +22,20 @@ from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 
-def newton_step(at: Position, g: Array, S: Indices) -> Array:
-    """Return the model's Newton step on the support S; coordinates that a bound holds are left out.
+def newton_step(at: Position, g: Array, S: Indices, model: QuasiNewton | None = None) -> Array:
+    """Return the Newton step on the support S; coordinates that a bound holds are left out.
 
     Arguments
     ---------
     at: where the descent stands.
     g: array of shape (s,), the gradient on S.
     S: indices of the support, shape (s,).
+    model: the second derivatives; those of the position by default.
     """
     free = np.flatnonzero(~_held_by_bounds(at, g, S))
     step = np.zeros(S.size)
     if free.size:
-        step[free] = at.model.step(g[free], S[free])
+        step[free] = (model or at.model).step(g[free], S[free])
     return step * min(1.0, at.longest_step / max(float(np.linalg.norm(step)), TINY))
 
 
@@ -79,6 +82,9 @@ class Cycle(NamedTuple):
 def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
     """Make up to ``rounds`` quasi-Newton steps on the support of the position.
 
+    All second derivatives on a support of s coordinates cost as much as s / 2 + 1 gradients. They are measured once so
+    many gradients have not been enough: whatever F is like, this costs at most twice as much as the better choice.
+
     Arguments
     ---------
     at: where the descent stands.
@@ -88,15 +94,20 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
     context = at.context
     S = np.flatnonzero(at.theta)
     last: tuple[Array, Array] | None = None
-    for _ in range(rounds):
+    measured: QuasiNewton | None = None  # the second derivatives on S, once as many gradients have been paid for
+    for made in range(rounds):
         if S.size == 0 or at.calls_available < at.oracle.gradient_cost(S.size) + 2 * at.oracle.m:
             return
         before = context.used
         g = yield from at.gradient(S)
         if last is not None:
-            at.model.learn(at.theta - last[0], g - last[1], S, at.slope_noise)
+            for model in (at.model, measured):
+                if model is not None:
+                    model.learn(at.theta - last[0], g - last[1], S, at.slope_noise)
+            if 2 * made >= S.size + 2 and measured is None:
+                measured = yield from second_derivatives(at, g, S, float(np.linalg.norm(at.theta - last[0])))
         last = at.theta, g
-        step = newton_step(at, g, S)
+        step = newton_step(at, g, S, measured)
         slope = float(g @ step)
         if not slope < 0:
             return
@@ -131,26 +142,22 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
 def _lengthened(
     at: Position, trial: Array, values: Array, slope: float, length: float
 ) -> Generator[Probes, Answers, tuple[Array, Array]]:
-    """Return the lowest point of longer and longer steps, as long as a parabola says that its minimum is further on.
+    """Return a longer step and the values there, if a parabola says that the minimum is further on, and F is lower.
 
-    A value costs little beside the next gradient, and curvature that is assumed too large is corrected only by steps
-    that are long enough.
+    A value costs little beside the next gradient, and a curvature that is assumed too large is corrected only by steps
+    that are long enough. One such value is enough: where F falls for ever, more of them would lead astray.
     """
-    start, fall = at.theta, at.F - float(values.mean())
-    way = (trial - start) / length
-    while at.calls_available >= 2 * at.oracle.value_cost:
-        bend = -2 * (slope * length + fall) / square(length)
-        best = -slope / bend if bend > 0 else math.inf
-        if best < DESCENT.worth_lengthening * length:
-            break
-        longer = min(best, DESCENT.lengthening * length)
-        further = at.context.H(start + longer * way)
-        further_values = yield from at.values_at(further)
-        further_fall = at.F - float(further_values.mean())
-        if not further_fall > fall + at.oracle.noise_margin:
-            break
-        trial, values, fall, length = further, further_values, further_fall, longer
-    return trial, values
+    fall = at.F - float(values.mean())
+    bend = -2 * (slope * length + fall) / square(length)
+    best = -slope / bend if bend > 0 else math.inf
+    enough = best < DESCENT.worth_lengthening * length or at.calls_available < 2 * at.oracle.value_cost
+    if enough or at.oracle.coarse:
+        return trial, values
+    factor = min(best / length, DESCENT.lengthening)
+    further = at.context.H(at.theta + factor * (trial - at.theta))
+    further_values = yield from at.values_at(further)
+    lower = float(further_values.mean()) + at.oracle.noise_margin < float(values.mean())
+    return (further, further_values) if lower else (trial, values)
 
 
 def converging_steps(at: Position, rounds: int, cycle: Cycle | None) -> Asks:
