@@ -52,7 +52,8 @@ def second_derivatives(
     if not np.isfinite(H).all():
         return None
     eigenvalues, axes = np.linalg.eigh(H)
-    least = EPS * S.size * float(np.abs(eigenvalues).max())
+    noise = at.slope_noise * math.sqrt(S.size) / step  # of an eigenvalue: a smaller one may be 0
+    least = max(EPS * S.size * float(np.abs(eigenvalues).max()), noise)
     if not least > 0:
         return None
     return QuasiNewton(S, (axes * np.maximum(np.abs(eigenvalues), least)) @ axes.T)
