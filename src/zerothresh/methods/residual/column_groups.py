@@ -46,13 +46,14 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
         return
     short = state.context.left < free.size + POOL.reserve * k
     reserve = min(POOL.reserve * k, POOL.kept * state.context.left)
-    slopes = GroupSlopes.along(pull(state.loss, state.at.r), groups, k)
+    missed = pull(state.loss, state.at.r)
+    slopes = GroupSlopes.along(missed, groups, k)
     worth = short or slopes.forecast(k / free.size) < POOL.worth
     trials, tried, last, same = POOL.trials * free.size, set[Support](), Support(), 0
     while groups and (not short or state.context.left > reserve + 1):
         fit = _fit(state)
         odds, support = (
-            GroupSlopes.along(fit.pull, groups, k).odds(k / free.size),
+            GroupSlopes.along(fit.pull, groups, k, float(np.linalg.norm(missed))).odds(k / free.size),
             tuple(np.flatnonzero(fit.y).tolist()),
         )
         last, same = support, same + 1 if support == last else 0

@@ -72,6 +72,7 @@ class Linearised:
         self.fresh_age = np.zeros(context.d)
         self.restarts, self.refused, self.returns = 0, 0, 0  # refused: a first run that led too far away
         self.restarted_early, self.looked = False, False
+        self.interrupted: Any = None  # the `SupportDescent` whose steps were interrupted last
         self.fixed = self.choice.high <= self.choice.low
 
     # Runs.

@@ -31,13 +31,17 @@ class SupportDescent:
 
     def __init__(self, state: Linearised, S: Indices) -> None:
         self.state, self.S, self.at = state, S, state.at
-        known = state.filter_on(S)
-        self.known = known.rescaled(self._metric(known))
-        self.learnt = bool((state.age[S] > state.fresh_age[S]).any())  # whether columns have changed since measured
+        self.resume()
         size = self._size()
         self.radius = STEP.first_radius * size if size > 0 else np.inf
         self.seen = [self.at]
         self.errors, self.poor = np.zeros(2), False  # of predictions without and with curvature; of the last step
+
+    def resume(self) -> None:
+        """Take the columns as they are now: others may have been measured since the last step."""
+        known = self.state.filter_on(self.S)
+        self.known = known.rescaled(self._metric(known))
+        self.learnt = bool((self.state.age[self.S] > self.state.fresh_age[self.S]).any())  # since they were measured
 
     def iterate(
         self, most: int, least_gain: float, confirm: bool, crawl: float = 0.0

@@ -20,10 +20,18 @@ Tried = Generator[Probes, Answers, bool]
 def descend(
     state: Linearised, most: int, least_gain: float = STEP.least_gain, *, confirm: bool = False, crawl: float = 0.0
 ) -> Generator[Probes, Answers, str]:
-    """Make steps on the present support, and move to where they lead; return why they ended."""
-    descent = SupportDescent(state, state.support)
+    """Make steps on the present support, and move to where they lead; return why they ended.
+
+    Steps that were interrupted go on as if they had not been: what the last ones showed of the radius still holds.
+    """
+    descent = state.interrupted
+    if descent is None or descent.at is not state.at or not np.array_equal(descent.S, state.support):
+        descent = SupportDescent(state, state.support)
+    else:
+        descent.resume()
     reason = yield from descent.iterate(most, least_gain, confirm, crawl)
     state.take(descent.at, descent.S, descent.known)
+    state.interrupted = descent if reason == "most" else None
     return reason
 
 

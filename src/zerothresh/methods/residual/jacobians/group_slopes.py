@@ -50,12 +50,17 @@ class GroupSlopes:
     crosstalk: float
 
     @classmethod
-    def along(cls, u: Array, groups: Sequence[ColumnGroup], k: int) -> GroupSlopes:
-        """Return the slopes along u; what is common to all columns, as where all are positive, is taken off."""
+    def along(cls, u: Array, groups: Sequence[ColumnGroup], k: int, first: float | None = None) -> GroupSlopes:
+        """Return the slopes along u; what is common to all columns, as where all are positive, is taken off.
+
+        ``first`` is the size of u when all k members were missing. Those that are left make up all of a smaller u, so
+        that each of them stands out more.
+        """
         sizes, changes = np.array([float(group.size) for group in groups]), np.array([group.change for group in groups])
-        slopes = changes @ (u / max(float(np.linalg.norm(u)), TINY))
+        size = max(float(np.linalg.norm(u)), TINY)
+        slopes = changes @ (u / size)
         slopes = slopes - sizes * (slopes.sum() / sizes.sum())
-        signal = np.sqrt(np.sum(changes**2) / sizes.sum() / max(k, 1))
+        signal = np.sqrt(np.sum(changes**2) / sizes.sum() / max(k, 1)) * (1.0 if first is None else first / size)
         return cls(sizes, slopes, float(signal), max(float(np.sum(slopes**2) / sizes.sum()), TINY))
 
     def odds(self, density: float) -> Array:
