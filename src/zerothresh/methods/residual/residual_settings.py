@@ -58,6 +58,8 @@ class StepSettings:
     burst: int = 4  # steps before other supports are considered
     to_minimum: int = 15  # steps on one support before it is looked at again
     unlimited: int = 10**6
+    beside: tuple[float, ...] = (0.5, 0.25)  # of a step: others that idle workers try while it is unsure
+    unsure: int = 3  # runs that steps must have shown before the next one is sure
     trial: int = 4  # steps that another support is given to come below
 
 
