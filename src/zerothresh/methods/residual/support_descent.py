@@ -43,6 +43,10 @@ class SupportDescent:
         self.known = known.rescaled(self._metric(known))
         self.learnt = bool((self.state.age[self.S] > self.state.fresh_age[self.S]).any())  # since they were measured
 
+    def promise(self) -> float:
+        """Return the share of F that the linear model leaves on this support, however far its minimum is."""
+        return 1 - self._proposal(self._model(bends=False), np.inf)[2] / self.at.f
+
     def iterate(
         self, most: int, least_gain: float, confirm: bool, crawl: float = 0.0
     ) -> Generator[Probes, Answers, str]:

@@ -75,6 +75,12 @@ def exchange(state: Linearised, promise: float) -> Tried:
         entering = [j for j in _name(state, candidates[0][1]) if j not in fresh and state.age[j] > state.fresh_age[j]]
         if not entering:
             break
+        if state.choice.k < state.width and state.noise == 0:  # their columns come along with a run that may do
+            y = candidates[0][1]
+            run, beside = yield from trial(state, y, state.support_of(y))
+            if run.f < state.at.f:
+                state.move(run, beside)
+                return True
         yield from state.columns(np.array(entering))
         J[:, entering] = state.J[:, entering]
         fresh.update(entering)
