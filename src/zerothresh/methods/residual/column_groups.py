@@ -54,7 +54,7 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
             tuple(np.flatnonzero(fit.y).tolist()),
         )
         last, same = support, same + 1 if support == last else 0
-        settled = same >= POOL.settled and support not in tried
+        settled = (same >= POOL.settled or odds.max() < -POOL.sure) and support not in tried
         if worth and settled and fit.share < POOL.hope and trials >= 1:
             used = state.context.used
             tried.add(support)
