@@ -46,21 +46,20 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
     missed = pull(state.loss, state.at.r)
     slopes = GroupSlopes.along(missed, groups, k)
     worth = short or slopes.forecast(k / free.size) < POOL.worth
-    trials, tried, last, same = POOL.trials * free.size, set[Support](), Support(), 0
+    trials, tried, last, same, failed = POOL.trials * free.size, set[Support](), Support(), 0, np.inf
     while groups and (not short or state.context.left > reserve + 1):
         fit = known_fit(state)
-        odds, support = (
-            GroupSlopes.along(fit.pull, groups, k, float(np.linalg.norm(missed))).odds(k / free.size),
-            tuple(np.flatnonzero(fit.y).tolist()),
-        )
+        slopes = GroupSlopes.along(fit.pull, groups, k, float(np.linalg.norm(missed)))
+        odds, support = slopes.odds(k / free.size), tuple(np.flatnonzero(fit.y).tolist())
         last, same = support, same + 1 if support == last else 0
-        settled = (same >= POOL.settled or odds.max() < -POOL.sure) and support not in tried
+        complete = fit.share < POOL.better * failed and slopes.expected(k / free.size) < POOL.sure
+        settled = (same >= POOL.settled or complete) and support not in tried
         if worth and settled and fit.share < POOL.hope and trials >= 1:
             used = state.context.used
             tried.add(support)
             if (yield from _try(state, fit.y)):
                 return
-            trials -= state.context.used - used
+            trials, failed = trials - (state.context.used - used), min(fit.share, failed)
         most = max(k, state.width) if worth else len(groups)
         if short:
             most = _reachable(groups, int(state.context.left - reserve), most)

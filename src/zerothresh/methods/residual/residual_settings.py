@@ -138,7 +138,9 @@ class PoolSettings:
     reserve: float = 4.0  # runs per non-zero that are kept for steps if the budget is below the number of columns
     kept: float = 0.25  # of the budget: more is not kept for steps, because without columns there are none
     look: int = 2  # runs of a look, which share the first wide round with groups
-    sure: float = 20.0  # log-odds against every group: members differ in size, so that e^-3 or e^-10 is no proof yet
+    sure: float = 0.01  # groups that are expected to hold a missing member: below it, the support is complete
+    better: float = 0.7  # of what a fit left that failed: one that leaves more has not found another member
+    never: float = 700.0  # log-odds beyond which the exponential is no floating-point number
     failures: int = 2  # fits in wide rounds that are followed in vain, each of which costs some rounds
     settled: int = 2  # rounds of splits that leave the best support as it is, before it is tried
     hope: float = 0.7  # of the robust loss that a fit may leave to be tried: one run tells whether F falls

@@ -48,7 +48,7 @@ def wide_columns(state: Linearised, groups: Sequence[ColumnGroup]) -> Asked:
     tried, last, failures = set[Support](), Support(), 0
     while groups:
         fit = known_fit(state)
-        odds = GroupSlopes.along(fit.pull, groups, k, missed).odds(k / d)
+        slopes = GroupSlopes.along(fit.pull, groups, k, missed)
         support = tuple(np.flatnonzero(fit.y).tolist())
         S, left = np.array(support, np.int64), sum(group.size - 1 for group in groups)
         room, ends = int(min(state.width, state.context.left)), left < state.width
@@ -56,9 +56,9 @@ def wide_columns(state: Linearised, groups: Sequence[ColumnGroup]) -> Asked:
         if support and ends:
             points = [fit.y, *state.beside(fit.y, S)][: room - left]
         elif support not in tried and fit.share < POOL.hope and failures < POOL.failures:
-            if support == last or odds.max() < -POOL.sure:
+            if support == last or slopes.expected(k / d) < POOL.sure:
                 points = [fit.y, *state.beside(fit.y, S)]
-        best = np.argsort(-odds, kind="stable")[: room - len(points)].tolist()
+        best = np.argsort(-slopes.odds(k / d), kind="stable")[: room - len(points)].tolist()
         chosen = [groups[place] for place in best]
         parts = _parts(chosen, room - len(points))
         asked = [part for of_group in parts for part in of_group[:-1]]
