@@ -220,6 +220,11 @@ class Linearised:
         if beside is not None:
             self.differ(*beside)
 
+    def gains_at(self, y: Array) -> Array:
+        """Return by how much each coordinate alone would lower the sum of losses after a move to y, by the model."""
+        pull = slopes(self.loss, self.at.r + self.J @ (y - self.at.x))
+        return np.asarray((pull @ self.J) ** 2 / np.maximum(np.einsum("ij,ij->j", self.J, self.J), TINY))
+
     def fits(self, J: Array, restarts: int, starts: Sequence[Indices] = ()) -> Fits:
         """Return sparse minimisers of the linearised model with the predicted sums of losses, best first."""
         at, uniform = self.at, self.context.rng.uniform

@@ -83,6 +83,7 @@ class ExchangeSettings:
     restarts: int = 20  # that are followed without success, and as many that are not followed
     returns: int = 3  # restarts that lead back to the best point, after which there is hardly a better one
     wide: int = 100  # columns from which refreshing them costs more than some restarts
+    batch: int = 2  # columns per non-zero that are measured anew before other supports are looked at
     noise: float = 3.0  # standard deviations of F that a promise must exceed
     aged: float = 4.0  # times the error of a fresh column
 

@@ -101,13 +101,24 @@ def improve(state: Linearised) -> Certified:
         return True
     if not state.looked:
         yield from look(state)
+    if (yield from refresh(state)):
+        return True
+    return (yield from restart(state, EXCHANGE.restarts))
+
+
+def refresh(state: Linearised) -> Certified:
+    """Measure old columns anew, the most promising first, until another support comes below the present one."""
     old = state.old_columns()
-    if np.setdiff1d(old, state.support).size and old.size < state.context.left:
-        yield from state.columns(old)
-        state.set_metric()
+    if not np.setdiff1d(old, state.support).size or old.size >= state.context.left:
+        return False
+    old = old[np.argsort(-state.gains_at(state.at.x)[old], kind="stable")]
+    at_once = max(EXCHANGE.batch * state.choice.k, state.width)
+    for begin in range(0, old.size, at_once):
+        yield from state.columns(old[begin : begin + at_once])
         if (yield from exchange(state, EXCHANGE.least_promise)):
             return True
-    return (yield from restart(state, EXCHANGE.restarts))
+    state.set_metric()
+    return (yield from exchange(state, EXCHANGE.least_promise))
 
 
 def restart_early(state: Linearised) -> Certified:
