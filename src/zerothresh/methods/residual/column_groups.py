@@ -129,7 +129,7 @@ def _split(
 def completed(
     state: Linearised, groups: Sequence[ColumnGroup], parts: Sequence[list[Members]], made: Sequence[ColumnGroup]
 ) -> list[ColumnGroup]:
-    """Return the parts of groups, without single columns, of which all but the last were made; it is what they leave."""
+    """Return the parts of groups without single columns; the last part of each is what those that were made leave."""
     asked, found = iter(made), []
     for group, of_group in zip(groups, parts, strict=True):
         first = [next(asked) for _ in of_group[:-1]]

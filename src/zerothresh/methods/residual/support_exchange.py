@@ -24,7 +24,7 @@ def descend(
 
     Steps that were interrupted go on as if they had not been: what the last ones showed of the radius still holds.
     """
-    descent = state.interrupted
+    descent: SupportDescent | None = state.interrupted
     if descent is None or descent.at is not state.at or not np.array_equal(descent.S, state.support):
         descent = SupportDescent(state, state.support)
     else:

@@ -1,8 +1,8 @@
 """Columns where many runs take no longer than one: every round is full, and a sparse fit is tried beside its splits.
 
-The first round after the start holds the look and groups of columns, which are split the most promising first. A fit of the
-columns that are known rides along: if it leads to the support, the columns that are left are not needed; if not, it has
-cost a part of one round.
+The first round after the start holds the look and groups of columns, which are split the most promising first. A fit
+of the columns that are known rides along: if it leads to the support, the columns that are left are not needed; if not,
+it has cost a part of one round.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Asked = Generator[Probes, Answers, None]
 
 
 def wide_groups_fit(state: Linearised, free: Indices) -> bool:
-    """Whether a round has room for a look and as many groups as non-zeros, and all columns are a matter of few rounds."""
+    """Whether a round has room for a look and as many groups as non-zeros, and few rounds hold all columns."""
     choice, width = state.choice, state.width
     if not choice.single or choice.everything or state.context.left < free.size + POOL.reserve * choice.k:
         return False
