@@ -30,8 +30,12 @@ def groups_fit(state: Linearised, free: Indices) -> bool:
     choice = state.choice
     if not choice.single or choice.everything:
         return False
-    short = state.context.left < free.size + POOL.reserve * choice.k
-    return short or (state.noise == 0 and free.size >= POOL.least * max(choice.k, state.width))
+    return scarce(state, free) or (state.noise == 0 and free.size >= POOL.least * max(choice.k, state.width))
+
+
+def scarce(state: Linearised, free: Indices) -> bool:
+    """Whether the budget holds fewer runs than all columns and a few steps."""
+    return bool(state.context.left < free.size + POOL.scarce * state.choice.k)
 
 
 def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answers, None]:
@@ -41,7 +45,7 @@ def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answe
     groups = without_columns(state, (yield from measured(state, random_parts(state, free, count))))
     if not groups:
         return
-    short = state.context.left < free.size + POOL.reserve * k
+    short = scarce(state, free)
     reserve = min(POOL.reserve * k, POOL.kept * state.context.left)
     missed = pull(state.loss, state.at.r)
     slopes = GroupSlopes.along(missed, groups, k)

@@ -136,6 +136,7 @@ class PoolSettings:
     steps: int = 2  # of a trial at a time
     converging: float = 0.4  # F must fall to this share of the promise with them: a wrong support does not
     found: float = 1e-4  # of F at the start: a support that leaves out even one small coordinate hardly comes below it
+    scarce: float = 1.0  # runs per non-zero that must be left after all columns: the first steps need no more
     reserve: float = 4.0  # runs per non-zero that are kept for steps if the budget is below the number of columns
     kept: float = 0.25  # of the budget: more is not kept for steps, because without columns there are none
     look: int = 2  # runs of a look, which share the first wide round with groups

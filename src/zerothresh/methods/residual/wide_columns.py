@@ -18,6 +18,7 @@ from zerothresh.methods.residual.column_groups import (
     completed,
     known_fit,
     of_runs,
+    scarce,
     shifted,
     without_columns,
 )
@@ -36,7 +37,7 @@ Asked = Generator[Probes, Answers, None]
 def wide_groups_fit(state: Linearised, free: Indices) -> bool:
     """Whether a round has room for a look and as many groups as non-zeros, and few rounds hold all columns."""
     choice, width = state.choice, state.width
-    if not choice.single or choice.everything or state.context.left < free.size + POOL.reserve * choice.k:
+    if not choice.single or choice.everything or scarce(state, free):
         return False
     return width >= choice.k + POOL.look and width < free.size < POOL.least * width
 
