@@ -74,6 +74,7 @@ class ExchangeSettings:
     trials: int = 3  # supports that are tried by runs before the model is corrected
     promise: float = 0.5  # of F that a support must promise before the present one is at its minimum
     least_promise: float = 0.999  # of F at the minimum
+    content: float = 0.01  # of F that the present support promises to leave: steps go on before others are looked at
     hopeless: float = 50.0  # F above this multiple of the start: no step will come below from there
     shorter: float = 0.5  # the first fit is tried at this part of the way if F does not fall there, and so on
     shortenings: int = 12  # at a thousandth of the way, F should have fallen

@@ -12,6 +12,7 @@ import numpy as np
 from zerothresh.methods.residual.first_look import first_columns, look
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP, UNKNOWN
+from zerothresh.methods.residual.support_descent import SupportDescent
 from zerothresh.methods.residual.support_exchange import descend, exchange, first_fit, restart, start_anew
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -93,6 +94,8 @@ def improve(state: Linearised) -> Certified:
     wide = state.choice.k < state.width and state.noise == 0  # columns that may be wanted next are then at hand
     for most, confirm, promise in (*EARLY, *IMPROVEMENTS) if wide else IMPROVEMENTS:
         reason = yield from descend(state, most, confirm=confirm)
+        if not state.done and reason == "most" and SupportDescent(state, state.support).promise() < EXCHANGE.content:
+            continue
         if state.done or (yield from exchange(state, promise if reason == "most" else EXCHANGE.least_promise)):
             return True
     if reason == "most":
