@@ -248,11 +248,14 @@ def test_a_budget_far_below_the_number_of_columns_gains_or_says_why_not(budget):
     result = solve(fun, budget=budget)
     assert result.nfev == len(fun.calls) <= budget
     said = [sentence for _, sentence in result.remarks]
-    if result.nfev < 3:
+    if budget >= 41:  # the support stands out, and nothing is left to say
+        assert np.array_equal(result.x != 0, fun.truth != 0)
+        assert result.fun < 1e-12 * np.mean(fun(np.zeros(fun.d)) ** 2)
+    elif result.nfev < 3:
         assert "the budget is spent" in result.message
     elif not result.success:
         assert said == ["The budget is too small to measure a single column."]
-    elif budget < 50:
+    else:
         assert "columns; " in said[0]
     if budget >= 20:
         assert result.fun < 0.9 * np.mean(fun(np.zeros(fun.d)) ** 2)
@@ -461,8 +464,9 @@ def test_every_step_fills_its_round_with_columns_that_may_be_wanted_next():
         batch = opt.ask()
         sizes.append(len(batch.points))
         opt.tell(batch, np.array([fun(x) for x in batch.points]))
-    assert sizes[:3] == [1, 16, 86]  # the start, a look with the first columns, the other columns
-    assert set(sizes[3:]) == {16}
+    assert sizes[:2] == [1, 16]  # the start, a look with the first groups of columns
+    assert sum(size < 16 for size in sizes[1:]) <= 1  # only the last columns may leave workers idle
+    assert max(sizes) == 16
     assert np.array_equal(opt.result().x != 0, fun.truth != 0)
 
 

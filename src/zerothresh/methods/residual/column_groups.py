@@ -15,7 +15,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.residual.jacobians.group_slopes import ColumnGroup, GroupSlopes
 from zerothresh.methods.residual.jacobians.robust_fit import FarFit, far_fit, pull
-from zerothresh.methods.residual.linearised import Linearised
+from zerothresh.methods.residual.linearised import Evaluated, Linearised
 from zerothresh.methods.residual.residual_settings import POOL
 from zerothresh.methods.residual.support_exchange import descend
 from zerothresh.rounds.answers import Answers
@@ -30,39 +30,40 @@ def groups_fit(state: Linearised, free: Indices) -> bool:
     choice = state.choice
     if not choice.single or choice.everything:
         return False
-    short = state.context.left < free.size + POOL.reserve * choice.k
-    return short or (state.noise == 0 and free.size >= POOL.least * max(choice.k, state.width))
+    return scarce(state, free) or (state.noise == 0 and free.size >= POOL.least * max(choice.k, state.width))
+
+
+def scarce(state: Linearised, free: Indices) -> bool:
+    """Whether the budget holds fewer runs than all columns and a few steps."""
+    return bool(state.context.left < free.size + POOL.scarce * state.choice.k)
 
 
 def grouped_columns(state: Linearised, free: Indices) -> Generator[Probes, Answers, None]:
     """Measure columns by splitting groups; end early if a sparse fit of those that are known reaches the goal."""
-    k, rng = state.choice.k, state.context.rng
-    shifts = np.where(2 * rng.uniform(free.size) < 1, -1.0, 1.0) * state.step * state.length[free]
-    order = np.argsort(rng.uniform(free.size), kind="stable")
+    k = state.choice.k
     count = min(max(2 * k, int(POOL.first * free.size)), max(int(POOL.worth * state.context.left / 2), 1), free.size)
-    first = yield from _measured(state, [(free[part], shifts[part]) for part in np.array_split(order, count)])
-    groups = _without_columns(state, first)
+    groups = without_columns(state, (yield from measured(state, random_parts(state, free, count))))
     if not groups:
         return
-    short = state.context.left < free.size + POOL.reserve * k
+    short = scarce(state, free)
     reserve = min(POOL.reserve * k, POOL.kept * state.context.left)
-    slopes = GroupSlopes.along(pull(state.loss, state.at.r), groups, k)
+    missed = pull(state.loss, state.at.r)
+    slopes = GroupSlopes.along(missed, groups, k)
     worth = short or slopes.forecast(k / free.size) < POOL.worth
-    trials, tried, last, same = POOL.trials * free.size, set[Support](), Support(), 0
+    trials, tried, last, same, failed = POOL.trials * free.size, set[Support](), Support(), 0, np.inf
     while groups and (not short or state.context.left > reserve + 1):
-        fit = _fit(state)
-        odds, support = (
-            GroupSlopes.along(fit.pull, groups, k).odds(k / free.size),
-            tuple(np.flatnonzero(fit.y).tolist()),
-        )
+        fit = known_fit(state)
+        slopes = GroupSlopes.along(fit.pull, groups, k, float(np.linalg.norm(missed)))
+        odds, support = slopes.odds(k / free.size), tuple(np.flatnonzero(fit.y).tolist())
         last, same = support, same + 1 if support == last else 0
-        settled = same >= POOL.settled and support not in tried
+        complete = fit.share < POOL.better * failed and slopes.expected(k / free.size) < POOL.sure
+        settled = (same >= POOL.settled or complete) and support not in tried
         if worth and settled and fit.share < POOL.hope and trials >= 1:
             used = state.context.used
             tried.add(support)
             if (yield from _try(state, fit.y)):
                 return
-            trials -= state.context.used - used
+            trials, failed = trials - (state.context.used - used), min(fit.share, failed)
         most = max(k, state.width) if worth else len(groups)
         if short:
             most = _reachable(groups, int(state.context.left - reserve), most)
@@ -82,20 +83,35 @@ def _reachable(groups: Sequence[ColumnGroup], left: int, most: int) -> int:
     return max(min(most, left // rounds), 1)
 
 
-def _measured(state: Linearised, parts: Sequence[Members]) -> Generator[Probes, Answers, list[ColumnGroup]]:
-    """Move the members of each part by their shifts, reversed where a bound is in the way, all in one round."""
-    points, x = [], state.at.x
-    for members, shifts in parts:
-        shift = np.zeros(x.size)
-        shift[members] = shifts
-        points.append(state.choice.moved(state.at.x, shift))
-    groups = []
-    for (members, _), run in zip(parts, (yield from state.runs(points)), strict=True):
-        groups.append(ColumnGroup(members, run.x[members] - x[members], state.change(run)))
-    return groups
+def random_parts(state: Linearised, free: Indices, count: int) -> list[Members]:
+    """Return the free coordinates in random parts of about equal size, with shifts of random signs."""
+    rng = state.context.rng
+    shifts = np.where(2 * rng.uniform(free.size) < 1, -1.0, 1.0) * state.step * state.length[free]
+    order = np.argsort(rng.uniform(free.size), kind="stable")
+    return [(free[part], shifts[part]) for part in np.array_split(order, count)]
 
 
-def _without_columns(state: Linearised, groups: Sequence[ColumnGroup]) -> list[ColumnGroup]:
+def shifted(state: Linearised, x: Array, part: Members) -> Array:
+    """Return x with the members of a part moved by their shifts, reversed where a bound is in the way."""
+    shift = np.zeros(x.size)
+    shift[part[0]] = part[1]
+    return state.choice.moved(x, shift)
+
+
+def of_runs(state: Linearised, parts: Sequence[Members], runs: Sequence[Evaluated]) -> list[ColumnGroup]:
+    """Return groups from the runs in which their members moved."""
+    return [
+        ColumnGroup(members, run.x[members] - state.at.x[members], state.change(run))
+        for (members, _), run in zip(parts, runs, strict=True)
+    ]
+
+
+def measured(state: Linearised, parts: Sequence[Members]) -> Generator[Probes, Answers, list[ColumnGroup]]:
+    """Move the members of each part, all in one round."""
+    return of_runs(state, parts, (yield from state.runs([shifted(state, state.at.x, part) for part in parts])))
+
+
+def without_columns(state: Linearised, groups: Sequence[ColumnGroup]) -> list[ColumnGroup]:
     """Store the groups of one member as columns, and return the others."""
     for group in groups:
         if group.size == 1:
@@ -108,18 +124,25 @@ def _without_columns(state: Linearised, groups: Sequence[ColumnGroup]) -> list[C
 def _split(
     state: Linearised, groups: Sequence[ColumnGroup], whole: bool
 ) -> Generator[Probes, Answers, list[ColumnGroup]]:
-    """Split groups in halves, or all the way to columns, in one round; the last part is what the others leave."""
+    """Split groups in halves, or all the way to columns, in one round."""
     parts = [group.parts(group.size if whole else 2) for group in groups]
-    asked = iter((yield from _measured(state, [part for of_group in parts for part in of_group[:-1]])))
-    found = []
+    asked = yield from measured(state, [part for of_group in parts for part in of_group[:-1]])
+    return completed(state, groups, parts, asked)
+
+
+def completed(
+    state: Linearised, groups: Sequence[ColumnGroup], parts: Sequence[list[Members]], made: Sequence[ColumnGroup]
+) -> list[ColumnGroup]:
+    """Return the parts of groups without single columns; the last part of each is what those that were made leave."""
+    asked, found = iter(made), []
     for group, of_group in zip(groups, parts, strict=True):
         first = [next(asked) for _ in of_group[:-1]]
         left = group.change - np.sum([part.change for part in first], axis=0)
         found += [*first, ColumnGroup(*of_group[-1], left)]
-    return _without_columns(state, found)
+    return without_columns(state, found)
 
 
-def _fit(state: Linearised) -> FarFit:
+def known_fit(state: Linearised) -> FarFit:
     """Return the sparse fit of the known columns."""
     at, known = state.at, np.flatnonzero(state.age == 0)
     y = np.zeros(at.x.size)

@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.residual.column_groups import grouped_columns, groups_fit
+from zerothresh.methods.residual.column_groups import (
+    grouped_columns,
+    groups_fit,
+    measured,
+    of_runs,
+    random_parts,
+    shifted,
+)
 from zerothresh.methods.residual.jacobians.output_noise import Rung, best_rung, ends, like_noise, noise_below
 from zerothresh.methods.residual.linearised import Evaluated, Linearised
 from zerothresh.methods.residual.nothing_left import within_noise
 from zerothresh.methods.residual.residual_settings import LOOK, TINY, UNKNOWN
+from zerothresh.methods.residual.wide_columns import wide_columns, wide_groups_fit
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
 Asked = Generator[Probes, Answers, None]
+Begun = tuple[Array, Sequence[Evaluated]]  # the signs of a direction, and runs after one and two steps along it
 NONE = np.empty(0, np.int64)
 
 
-def look(state: Linearised, early: Indices = NONE) -> Asked:
+def direction(state: Linearised) -> Array:
+    """Return random signs of the free coordinates, along which to look."""
+    return np.where(state.fixed, 0.0, np.where(2 * state.context.rng.uniform(state.fixed.size) < 1, -1.0, 1.0))
+
+
+def along(state: Linearised, x: Array, signs: Array, step: float) -> list[Array]:
+    """Return the points one and two steps, which are given in lengths, from x."""
+    shift = step * state.length * signs
+    return [state.choice.moved(x, shift), state.choice.moved(x, 2 * shift)]
+
+
+def look(state: Linearised, early: Indices = NONE, begun: Begun | None = None) -> Asked:
     """Find the length of a typical coordinate, the noise of the outputs, and the difference step that both allow.
 
     Two runs along a random direction show the first and the second difference. The second is small over a short step
     if the outputs are smooth. If not, the step is lengthened until slopes stand out of the noise. The columns ``early``
-    are measured along with the first two runs, and count if their changes turn out to be neither small nor large.
+    are measured along with the first two runs, and count if their changes turn out to be neither small nor large. The
+    first two runs may have been made already: ``begun`` are the signs of their direction, and what they returned.
     """
-    signs = np.where(2 * state.context.rng.uniform(state.at.x.size) < 1, -1.0, 1.0)
-    signs[state.fixed] = 0.0
+    signs, made = (direction(state), None) if begun is None else begun
     state.looked, first = True, not state.J.any()
-    ladder = [(yield from _short_rung(state, signs, early))]
+    ladder = [(yield from _short_rung(state, signs, early, made))]
     while not ends(ladder) and len(ladder) < LOOK.rungs:
         ladder.append((yield from _rung(state, signs, ladder[-1].step * LOOK.lengthen)))
     best, n, size = best_rung(ladder), state.at.r.size, state.size
@@ -46,16 +66,15 @@ def look(state: Linearised, early: Indices = NONE) -> Asked:
     state.context.remark(f"The outputs are noisy: about {sigma * np.sqrt(n) / size:.1g} of those at the start.")
 
 
-def _rung(state: Linearised, signs: Array, step: float, early: Indices = NONE) -> Generator[Probes, Answers, Rung]:
+def _rung(
+    state: Linearised, signs: Array, step: float, early: Indices = NONE, made: Sequence[Evaluated] | None = None
+) -> Generator[Probes, Answers, Rung]:
     """Look along a direction with one and two steps, which are given in lengths."""
-    shift = step * state.length * signs
-    points = [
-        state.choice.moved(state.at.x, shift),
-        state.choice.moved(state.at.x, 2 * shift),
-        *state.beside(state.at.x, early),
-    ]
-    near, far, *others = yield from state.runs(points)
-    clear = [_clear(state, run) for run in others]
+    if made is None:
+        points = along(state, state.at.x, signs, step)
+        made = yield from state.runs([*points, *state.beside(state.at.x, early)])
+    near, far, *others = made
+    clear = [is_clear(state, run) for run in others]
     state.differ(early[clear], [run for run, good in zip(others, clear, strict=True) if good])
     if not np.isfinite(near.f + far.f):
         return Rung(step, 0.0, np.inf)
@@ -63,15 +82,17 @@ def _rung(state: Linearised, signs: Array, step: float, early: Indices = NONE) -
     return Rung(step, float(np.linalg.norm(first)), float(np.linalg.norm(state.change(far) - 2 * first)))
 
 
-def _clear(state: Linearised, run: Evaluated) -> bool:
+def is_clear(state: Linearised, run: Evaluated) -> bool:
     """Whether the outputs have changed by neither too little nor too much for a difference."""
     change = float(np.linalg.norm(state.change(run))) / max(state.size, TINY)
     return LOOK.least_change < change < LOOK.most_change
 
 
-def _short_rung(state: Linearised, signs: Array, early: Indices) -> Generator[Probes, Answers, Rung]:
+def _short_rung(
+    state: Linearised, signs: Array, early: Indices, made: Sequence[Evaluated] | None
+) -> Generator[Probes, Answers, Rung]:
     """Return a rung whose step changes the outputs, but little; the unit of x is found on the way, if it is another."""
-    rung, longer = (yield from _rung(state, signs, state.step, early)), False
+    rung, longer = (yield from _rung(state, signs, state.step, early, made)), False
     for _ in range(LOOK.rescalings):
         change = rung.first / max(state.size, TINY)
         if change < LOOK.least_change:
@@ -94,6 +115,9 @@ def first_columns(state: Linearised) -> Asked:
     """
     free = np.flatnonzero(~state.fixed)
     ahead = LOOK.share * free.size >= 2
+    if ahead and wide_groups_fit(state, free):
+        yield from _opened(state, free)
+        return
     if ahead:
         idle = 0 if groups_fit(state, free) else max(state.width - 2, 0)
         yield from look(state, free[:idle])
@@ -108,6 +132,28 @@ def first_columns(state: Linearised) -> Asked:
         yield from look(state)
         if state.noise > 0:  # otherwise the step is as it was, and the same points would be paid for again
             yield from state.columns(free)
+    yield from _finished(state, free)
+
+
+def _opened(state: Linearised, free: Indices) -> Asked:
+    """Look and measure groups of columns in one round, and then the other columns in full rounds."""
+    signs, x = direction(state), state.at.x
+    looks = along(state, x, signs, state.step)
+    parts = random_parts(state, free, state.width - len(looks))
+    near, far, *others = yield from state.runs([*looks, *(shifted(state, x, part) for part in parts)])
+    clear = all(is_clear(state, run) for run in others)
+    yield from look(state, begun=(signs, (near, far)))
+    if state.noise > 0:
+        yield from state.columns(free)
+    else:
+        groups = of_runs(state, parts, others) if clear else (yield from measured(state, parts))
+        yield from wide_columns(state, groups)
+        if state.done:
+            return
+    yield from _finished(state, free)
+
+
+def _finished(state: Linearised, free: Indices) -> Asked:
     yield from _lengthen_silent(state, free)
     state.set_metric()
 

@@ -27,9 +27,10 @@ class GaussNewton(Program):
     Arguments
     ---------
     width: int, default None. The calls that take no longer together than one; None takes ``parallel`` of the run. If it
-        exceeds k, every step measures the columns of the support at the new point in the same round, and others that
-        may be wanted next until the round is full: fewer rounds, more calls. The result depends on it, and not on the
-        number of workers.
+        exceeds k, rounds are filled: groups of columns along with the first look, a fit along with the splits of
+        groups, and with every step the columns of the support at the new point, others that may be wanted next, and
+        shorter steps. That takes fewer rounds, and more calls. The result depends on it, and not on the number of
+        workers.
 
     Reference: Cartis and Roberts, *A derivative-free Gauss-Newton method*, Math. Prog. Comp. 2019, for k = d.
 

@@ -72,6 +72,7 @@ class Linearised:
         self.fresh_age = np.zeros(context.d)
         self.restarts, self.refused, self.returns = 0, 0, 0  # refused: a first run that led too far away
         self.restarted_early, self.looked = False, False
+        self.interrupted: Any = None  # the `SupportDescent` whose steps were interrupted last
         self.fixed = self.choice.high <= self.choice.low
 
     # Runs.
@@ -218,6 +219,11 @@ class Linearised:
         self.take(run, S, known.learn(s, self.change(run) - known.change(s), moved=True))
         if beside is not None:
             self.differ(*beside)
+
+    def gains_at(self, y: Array) -> Array:
+        """Return by how much each coordinate alone would lower the sum of losses after a move to y, by the model."""
+        pull = slopes(self.loss, self.at.r + self.J @ (y - self.at.x))
+        return np.asarray((pull @ self.J) ** 2 / np.maximum(np.einsum("ij,ij->j", self.J, self.J), TINY))
 
     def fits(self, J: Array, restarts: int, starts: Sequence[Indices] = ()) -> Fits:
         """Return sparse minimisers of the linearised model with the predicted sums of losses, best first."""

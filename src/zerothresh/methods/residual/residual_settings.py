@@ -58,6 +58,8 @@ class StepSettings:
     burst: int = 4  # steps before other supports are considered
     to_minimum: int = 15  # steps on one support before it is looked at again
     unlimited: int = 10**6
+    beside: tuple[float, ...] = (0.5, 0.25)  # of a step: others that idle workers try while it is unsure
+    unsure: int = 3  # runs that steps must have shown before the next one is sure
     trial: int = 4  # steps that another support is given to come below
 
 
@@ -72,6 +74,7 @@ class ExchangeSettings:
     trials: int = 3  # supports that are tried by runs before the model is corrected
     promise: float = 0.5  # of F that a support must promise before the present one is at its minimum
     least_promise: float = 0.999  # of F at the minimum
+    content: float = 0.01  # of F that the present support promises to leave: steps go on before others are looked at
     hopeless: float = 50.0  # F above this multiple of the start: no step will come below from there
     shorter: float = 0.5  # the first fit is tried at this part of the way if F does not fall there, and so on
     shortenings: int = 12  # at a thousandth of the way, F should have fallen
@@ -81,6 +84,7 @@ class ExchangeSettings:
     restarts: int = 20  # that are followed without success, and as many that are not followed
     returns: int = 3  # restarts that lead back to the best point, after which there is hardly a better one
     wide: int = 100  # columns from which refreshing them costs more than some restarts
+    batch: int = 2  # columns per non-zero that are measured anew before other supports are looked at
     noise: float = 3.0  # standard deviations of F that a promise must exceed
     aged: float = 4.0  # times the error of a fresh column
 
@@ -133,8 +137,14 @@ class PoolSettings:
     steps: int = 2  # of a trial at a time
     converging: float = 0.4  # F must fall to this share of the promise with them: a wrong support does not
     found: float = 1e-4  # of F at the start: a support that leaves out even one small coordinate hardly comes below it
+    scarce: float = 1.0  # runs per non-zero that must be left after all columns: the first steps need no more
     reserve: float = 4.0  # runs per non-zero that are kept for steps if the budget is below the number of columns
     kept: float = 0.25  # of the budget: more is not kept for steps, because without columns there are none
+    look: int = 2  # runs of a look, which share the first wide round with groups
+    sure: float = 0.01  # groups that are expected to hold a missing member: below it, the support is complete
+    better: float = 0.7  # of what a fit left that failed: one that leaves more has not found another member
+    never: float = 700.0  # log-odds beyond which the exponential is no floating-point number
+    failures: int = 2  # fits in wide rounds that are followed in vain, each of which costs some rounds
     settled: int = 2  # rounds of splits that leave the best support as it is, before it is tried
     hope: float = 0.7  # of the robust loss that a fit may leave to be tried: one run tells whether F falls
     promise: float = 0.5  # of F: a fit is followed if its run shows that, and steps go on while they keep it

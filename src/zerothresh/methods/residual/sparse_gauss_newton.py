@@ -12,6 +12,7 @@ import numpy as np
 from zerothresh.methods.residual.first_look import first_columns, look
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP, UNKNOWN
+from zerothresh.methods.residual.support_descent import SupportDescent
 from zerothresh.methods.residual.support_exchange import descend, exchange, first_fit, restart, start_anew
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
@@ -93,6 +94,8 @@ def improve(state: Linearised) -> Certified:
     wide = state.choice.k < state.width and state.noise == 0  # columns that may be wanted next are then at hand
     for most, confirm, promise in (*EARLY, *IMPROVEMENTS) if wide else IMPROVEMENTS:
         reason = yield from descend(state, most, confirm=confirm)
+        if not state.done and reason == "most" and SupportDescent(state, state.support).promise() < EXCHANGE.content:
+            continue
         if state.done or (yield from exchange(state, promise if reason == "most" else EXCHANGE.least_promise)):
             return True
     if reason == "most":
@@ -101,13 +104,24 @@ def improve(state: Linearised) -> Certified:
         return True
     if not state.looked:
         yield from look(state)
+    if (yield from refresh(state)):
+        return True
+    return (yield from restart(state, EXCHANGE.restarts))
+
+
+def refresh(state: Linearised) -> Certified:
+    """Measure old columns anew, the most promising first, until another support comes below the present one."""
     old = state.old_columns()
-    if np.setdiff1d(old, state.support).size and old.size < state.context.left:
-        yield from state.columns(old)
-        state.set_metric()
+    if not np.setdiff1d(old, state.support).size or old.size >= state.context.left:
+        return False
+    old = old[np.argsort(-state.gains_at(state.at.x)[old], kind="stable")]
+    at_once = max(EXCHANGE.batch * state.choice.k, state.width)
+    for begin in range(0, old.size, at_once):
+        yield from state.columns(old[begin : begin + at_once])
         if (yield from exchange(state, EXCHANGE.least_promise)):
             return True
-    return (yield from restart(state, EXCHANGE.restarts))
+    state.set_metric()
+    return (yield from exchange(state, EXCHANGE.least_promise))
 
 
 def restart_early(state: Linearised) -> Certified:

@@ -31,13 +31,21 @@ class SupportDescent:
 
     def __init__(self, state: Linearised, S: Indices) -> None:
         self.state, self.S, self.at = state, S, state.at
-        known = state.filter_on(S)
-        self.known = known.rescaled(self._metric(known))
-        self.learnt = bool((state.age[S] > state.fresh_age[S]).any())  # whether columns have changed since measured
+        self.resume()
         size = self._size()
         self.radius = STEP.first_radius * size if size > 0 else np.inf
         self.seen = [self.at]
         self.errors, self.poor = np.zeros(2), False  # of predictions without and with curvature; of the last step
+
+    def resume(self) -> None:
+        """Take the columns as they are now: others may have been measured since the last step."""
+        known = self.state.filter_on(self.S)
+        self.known = known.rescaled(self._metric(known))
+        self.learnt = bool((self.state.age[self.S] > self.state.fresh_age[self.S]).any())  # since they were measured
+
+    def promise(self) -> float:
+        """Return the share of F that the linear model leaves on this support, however far its minimum is."""
+        return 1 - self._proposal(self._model(bends=False), np.inf)[2] / self.at.f
 
     def iterate(
         self, most: int, least_gain: float, confirm: bool, crawl: float = 0.0
@@ -56,7 +64,8 @@ class SupportDescent:
                 if before - self.at.f < crawl * before:
                     return "crawl"
                 used, before = state.context.used, self.at.f
-            s, y, gain = self._proposal()
+            model = self._model(self._bends())
+            s, y, gain = self._proposal(model, self.radius)
             clear = gain > max(least_gain * self.at.f, state.spread(self.at.f))
             if not clear or not np.linalg.norm(s) > STEP.least_step * self._size():
                 settled = measured - self.at.f < STEP.settled * measured and least_gain >= STEP.least_gain
@@ -65,7 +74,9 @@ class SupportDescent:
                 yield from self._measure_all()
                 refreshed, measured = refreshed + 1, self.at.f
                 continue
-            run, beside = yield from trial(state, y, self.S)
+            others = [self._proposal(model, radius) for radius in self._other_radii(float(np.linalg.norm(s)))]
+            run, beside = yield from trial(state, y, self.S, [other[1] for other in others])
+            s, gain = next(((step, fall) for step, point, fall in others if point is run.x), (s, gain))
             if np.isfinite(run.f):
                 yield from self._judge(run, s, gain)
                 if beside is not None and self.at is run:
@@ -107,11 +118,18 @@ class SupportDescent:
         changes = np.array([np.nan_to_num(run.r - at.r) for run in others]).reshape(len(others), at.r.size)
         return curvature(T, changes - T @ known.scaled().T, known.P, known.doubt_by_noise)
 
-    def _proposal(self) -> tuple[Array, Array, float]:
+    def _other_radii(self, length: float) -> list[float]:
+        """Return radii that idle workers try beside a step: shorter ones, and a longer one if the radius limits it."""
+        state = self.state
+        room = min(state.width, state.context.left) - 1 - self.S.size
+        if state.noise > 0 or room < len(STEP.beside) or not (self.poor or len(self.seen) <= STEP.unsure):
+            return []
+        return [by * length for by in STEP.beside]
+
+    def _proposal(self, model: CurvedModel, radius: float) -> tuple[Array, Array, float]:
         """Return a step in the metric, the point it leads to, and the gain that the model predicts."""
         S, x, D, choice = self.S, self.at.x, self.known.D, self.state.choice
-        model = self._model(self._bends())
-        s = model.minimiser(self.radius, (choice.low[S] - x[S]) * D, (choice.high[S] - x[S]) * D)
+        s = model.minimiser(radius, (choice.low[S] - x[S]) * D, (choice.high[S] - x[S]) * D)
         y = x.copy()
         y[S] = np.clip(x[S] + s / D, choice.low[S], choice.high[S])
         s = (y - x)[S] * D

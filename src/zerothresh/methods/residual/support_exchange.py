@@ -20,10 +20,18 @@ Tried = Generator[Probes, Answers, bool]
 def descend(
     state: Linearised, most: int, least_gain: float = STEP.least_gain, *, confirm: bool = False, crawl: float = 0.0
 ) -> Generator[Probes, Answers, str]:
-    """Make steps on the present support, and move to where they lead; return why they ended."""
-    descent = SupportDescent(state, state.support)
+    """Make steps on the present support, and move to where they lead; return why they ended.
+
+    Steps that were interrupted go on as if they had not been: what the last ones showed of the radius still holds.
+    """
+    descent: SupportDescent | None = state.interrupted
+    if descent is None or descent.at is not state.at or not np.array_equal(descent.S, state.support):
+        descent = SupportDescent(state, state.support)
+    else:
+        descent.resume()
     reason = yield from descent.iterate(most, least_gain, confirm, crawl)
     state.take(descent.at, descent.S, descent.known)
+    state.interrupted = descent if reason == "most" else None
     return reason
 
 
@@ -67,6 +75,12 @@ def exchange(state: Linearised, promise: float) -> Tried:
         entering = [j for j in _name(state, candidates[0][1]) if j not in fresh and state.age[j] > state.fresh_age[j]]
         if not entering:
             break
+        if state.choice.k < state.width and state.noise == 0:  # their columns come along with a run that may do
+            y = candidates[0][1]
+            run, beside = yield from trial(state, y, state.support_of(y))
+            if run.f < state.at.f:
+                state.move(run, beside)
+                return True
         yield from state.columns(np.array(entering))
         J[:, entering] = state.J[:, entering]
         fresh.update(entering)

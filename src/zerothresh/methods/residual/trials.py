@@ -7,9 +7,7 @@ from collections.abc import Generator, Sequence
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
-from zerothresh.methods.residual.jacobians.loss_weights import slopes
 from zerothresh.methods.residual.linearised import Beside, Evaluated, Linearised
-from zerothresh.methods.residual.residual_settings import TINY
 from zerothresh.rounds.answers import Answers
 from zerothresh.rounds.requests import Probes
 
@@ -35,8 +33,7 @@ def trial(state: Linearised, y: Array, S: Indices, others: Sequence[Array] = ())
 
 def _likely(state: Linearised, y: Array, S: Indices, most: int) -> Indices:
     """Return the coordinates outside S that would lower the sum of losses most after a move to y, by the model."""
-    pull = slopes(state.loss, state.at.r + state.J @ (y - state.at.x))
-    gains = (pull @ state.J) ** 2 / np.maximum(np.einsum("ij,ij->j", state.J, state.J), TINY)
+    gains = state.gains_at(y)
     gains[S], gains[state.fixed] = 0.0, 0.0
     first = np.argsort(-gains, kind="stable")[: max(most, 0)]
     return np.asarray(first[gains[first] > 0])

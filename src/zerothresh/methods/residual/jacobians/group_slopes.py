@@ -50,18 +50,28 @@ class GroupSlopes:
     crosstalk: float
 
     @classmethod
-    def along(cls, u: Array, groups: Sequence[ColumnGroup], k: int) -> GroupSlopes:
-        """Return the slopes along u; what is common to all columns, as where all are positive, is taken off."""
+    def along(cls, u: Array, groups: Sequence[ColumnGroup], k: int, first: float | None = None) -> GroupSlopes:
+        """Return the slopes along u; what is common to all columns, as where all are positive, is taken off.
+
+        ``first`` is the size of u when all k members were missing. Those that are left make up all of a smaller u, so
+        that each of them stands out more, until a single one is all of u.
+        """
         sizes, changes = np.array([float(group.size) for group in groups]), np.array([group.change for group in groups])
-        slopes = changes @ (u / max(float(np.linalg.norm(u)), TINY))
+        size = max(float(np.linalg.norm(u)), TINY)
+        slopes = changes @ (u / size)
         slopes = slopes - sizes * (slopes.sum() / sizes.sum())
-        signal = np.sqrt(np.sum(changes**2) / sizes.sum() / max(k, 1))
+        share = 1.0 / max(k, 1) if first is None else min((first / size) ** 2 / max(k, 1), 1.0)
+        signal = np.sqrt(np.sum(changes**2) / sizes.sum() * share)
         return cls(sizes, slopes, float(signal), max(float(np.sum(slopes**2) / sizes.sum()), TINY))
 
     def odds(self, density: float) -> Array:
         """Return the log-odds that each group holds a member of the support, whose share of the columns is given."""
         llr = (self.signal * np.abs(self.slopes) - self.signal**2 / 2) / (self.sizes * self.crosstalk)
         return np.asarray(np.log(self.sizes * density) + llr)
+
+    def expected(self, density: float) -> float:
+        """Return how many groups are expected to hold a member of the support."""
+        return float(np.sum(1 / (1 + np.exp(np.minimum(-self.odds(density), POOL.never)))))
 
     def forecast(self, density: float) -> float:
         """Return the share of all columns that splits will cost until the support stands out of the crosstalk."""
