@@ -95,6 +95,7 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
     S = np.flatnonzero(at.theta)
     last: tuple[Array, Array] | None = None
     measured: QuasiNewton | None = None  # the second derivatives on S, once as many gradients have been paid for
+    reach = math.inf  # the length of steps with them: they were measured over the way of the last step
     for made in range(rounds):
         if S.size == 0 or at.calls_available < at.oracle.gradient_cost(S.size) + 2 * at.oracle.m:
             return
@@ -105,9 +106,12 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
                 if model is not None:
                     model.learn(at.theta - last[0], g - last[1], S, at.slope_noise)
             if 2 * made >= S.size + 2 and measured is None:
-                measured = yield from second_derivatives(at, g, S, float(np.linalg.norm(at.theta - last[0])))
+                way = float(np.linalg.norm(at.theta - last[0]))
+                measured, reach = (yield from second_derivatives(at, g, S, way)), DESCENT.lengthening * way
         last = at.theta, g
         step = newton_step(at, g, S, measured)
+        if measured is not None:
+            step *= min(1.0, reach / max(float(np.linalg.norm(step)), TINY))
         slope = float(g @ step)
         if not slope < 0:
             return
