@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 import threading
 import time
@@ -102,7 +103,11 @@ class HeldObjective:
         """Return what calls have come to since the last time, and the time of this worker's clock, pickled."""
         with self._lock:
             taken, self._outcomes, self._told = self._outcomes, [], False
-        return pickle.dumps((taken, time.monotonic()), pickle.HIGHEST_PROTOCOL)
+        try:
+            return pickle.dumps((taken, time.monotonic()), pickle.HIGHEST_PROTOCOL)
+        except Exception:  # whatever an object raises when it is pickled: that call has failed, and the others have not
+            taken = [one._replace(outcome=_sendable(one.outcome)) for one in taken]
+            return pickle.dumps((taken, time.monotonic()), pickle.HIGHEST_PROTOCOL)
 
     async def dismiss(self) -> None:
         """End the task that says that this worker is in use."""
@@ -123,6 +128,15 @@ class HeldObjective:
             for _ in range(made.give_up(timeout)):
                 self._threads.replace_one()
                 self._threads.submit(made.work)
+
+
+def _sendable(outcome: Outcome) -> Outcome:
+    """Return an outcome, or the error of pickling it."""
+    try:
+        pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return False, packed(error)
+    return outcome
 
 
 _ends: dict[tuple[str, str], threading.Event] = {}  # of runs, by their topics and workers
@@ -160,12 +174,15 @@ class _Lanes:
 
     def work(self) -> None:
         """Make calls until none is left, or until this one has been given up."""
+        process = os.getpid()
         for call in self._next:
             began = self._under_way[call] = time.monotonic()
             try:
                 outcome: Outcome = True, self._function(self._objective, *self._calls[call])
             except BaseException as error:
                 outcome = False, packed(error)
+            if os.getpid() != process:
+                return  # the function has forked, and its child has come back: it has no calls to make
             if self._under_way.pop(call, None) is None:
                 return  # another thread has taken the place of this one
             self._settle(call, outcome, time.monotonic() - began)
