@@ -23,6 +23,7 @@ BEGUN, DONE = "begun", "done"  # what a message to the client is about
 LOOK = 1.0  # seconds between two looks at whether the client still wants this worker
 MOST_TOLD = 2000  # bytes of outcomes in a message that tells of them: the scheduler keeps the last 100,000 messages
 LINGER = 0.002  # seconds that an outcome waits for others while calls are under way; Dask itself sends no more often
+LONG_LINGER = 0.02  # the same while threads have further calls to go on with, so that nobody waits for this one's value
 IN_USE = ("executing", "long-running")  # states of a task that has not been cancelled
 
 
@@ -134,7 +135,8 @@ class HeldObjective:
         """Tell the client what calls have come to; if that is large, only that it is there."""
         if self._pending:
             with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._last.wait(), LINGER)
+                linger = LINGER if self._pending <= self._threads.workers else LONG_LINGER
+                await asyncio.wait_for(self._last.wait(), linger)
         self._last.clear()
         with self._lock:
             taken = list(self._outcomes)

@@ -41,6 +41,11 @@ class DaemonPool(Executor):
         self._queue.put((future, fn, (args, kwargs)))
         return future
 
+    @property
+    def workers(self) -> int:
+        """The largest number of threads."""
+        return self._max_workers
+
     def allow(self, workers: int) -> None:
         """Allow so many threads at least."""
         self._max_workers = max(self._max_workers, workers)
