@@ -66,7 +66,8 @@ class HeldObjective:
         self._chunks: dict[int, float] = {}  # that have been accepted, and when they began
         self._outcomes: list[Taken] = []  # that the client does not have
         self._told, self._lock = False, threading.Lock()  # whether the client knows, or soon will, that there are some
-        self._pending, self._last = 0, asyncio.Event()  # calls without an outcome; set when the last of them has one
+        self._open: dict[int, int] = {}  # calls of each chunk that have no outcome
+        self._hurry = asyncio.Event()  # set when nothing is gained by waiting for further outcomes
         self._objective: Any = None
         self._refusal = ""  # why it cannot be used
         try:
@@ -100,8 +101,7 @@ class HeldObjective:
         await self._worker.scheduler.log_event(topic=self._topic, msg=(BEGUN, number))  # now the scheduler knows
         self._chunks[number] = time.monotonic()
         self._objective.learn(known)
-        with self._lock:
-            self._pending += len(calls)
+        self._open[number] = len(calls)
         self._threads.allow(threads)
         made = _Lanes(function, self._objective, calls, partial(self._note, number))
         for _ in range(lanes):
@@ -124,20 +124,26 @@ class HeldObjective:
         with self._lock:
             self._outcomes.append(Taken(chunk, call, outcome, seconds, time.monotonic() - self._chunks[chunk]))
             tell, self._told = not self._told, True
-            self._pending -= 1
-            last = not self._pending
+            self._open[chunk] -= 1
+            hurry = not self._open[chunk] and (self._pending > self._threads.workers or not self._pending)
+            if not self._open[chunk]:
+                del self._open[chunk]
+        if hurry:  # the client waits for the end of the round, or may send another chunk
+            self._worker.loop.add_callback(self._hurry.set)
         if tell:
             self._worker.loop.add_callback(self._tell)
-        elif last:
-            self._worker.loop.add_callback(self._last.set)
+
+    @property
+    def _pending(self) -> int:
+        """The number of calls that have no outcome."""
+        return sum(self._open.copy().values())
 
     async def _tell(self) -> None:
         """Tell the client what calls have come to; if that is large, only that it is there."""
-        if self._pending:
-            with suppress(asyncio.TimeoutError):
-                linger = LINGER if self._pending <= self._threads.workers else LONG_LINGER
-                await asyncio.wait_for(self._last.wait(), linger)
-        self._last.clear()
+        with suppress(asyncio.TimeoutError):
+            linger = LINGER if self._pending <= self._threads.workers else LONG_LINGER
+            await asyncio.wait_for(self._hurry.wait(), linger)
+        self._hurry.clear()
         with self._lock:
             taken = list(self._outcomes)
         content = _pickled(taken)
