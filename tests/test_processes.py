@@ -355,23 +355,27 @@ class Forks:
     """Forks in some calls, and lets the child come back from them."""
 
     def __init__(self, folder, when):
-        self.counted, self.when = Counted(folder), when
+        self.counted, self.when, self.notes = Counted(folder), when, folder / "children"
 
     def __call__(self, x):
         value = self.counted(x)
-        if self.counted.calls in self.when:
-            os.fork()
+        if self.counted.calls in self.when and (child := os.fork()):
+            with self.notes.open("a") as file:
+                file.write(f"{child}\n")
         return value
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")  # forked on purpose
 @pytest.mark.parametrize("workers", [2, zt.Processes(2)], ids=str)
 def test_a_child_that_comes_back_from_a_call_answers_nothing_and_ends(workers, tmp_path):
-    fun = Forks(tmp_path, {5, 40})
+    fun = Forks(tmp_path, {5, 6, 40})  # calls at the same time may all see the last one's number
     found, alone = go(fun, workers=workers), go()
     assert found.success
     assert np.array_equal(found.x, alone.x)
     assert found.nfev == fun.counted.calls == alone.nfev
+    children = list(map(int, fun.notes.read_text().split()))
+    assert children
+    until(lambda: not any(map(alive, children)))
 
 
 class Locked(np.ndarray):
