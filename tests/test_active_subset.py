@@ -399,7 +399,7 @@ def test_a_known_basin_is_left_out_unless_noise_hides_its_bottom():
         assert noise or (np.abs(Z[outside] - 0.2).max(axis=1) > 0.15).all()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_the_wrong_well_of_a_sum_over_coordinates_is_left(seed):
     f, _ = embedded(
         lambda z: float((0.5 * (x**4 - 16 * x**2 + 5 * x)).sum()) if (x := 10 * z - 5).size else 0.0, 4, seed
@@ -496,7 +496,7 @@ def test_the_noise_is_learnt_from_what_was_asked_again():
     assert noise.deviation == pytest.approx(2.0, rel=0.1)  # 400 degrees of freedom: a sigma of 3.5 %
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_ripples_below_the_noise_do_not_hide_the_bottom_of_a_bowl(seed):
     def rippled(z):
         x = 1200 * (z - 0.37)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,12 @@ def code(folder: str = "") -> dict[str, str]:
     return {str(path.relative_to(ROOT)): path.read_text() for path in FILES if path.is_relative_to(ROOT / folder)}
 
 
+@cache
+def tree(text: str) -> ast.Module:
+    """The syntax of a file, which several tests look at."""
+    return ast.parse(text)
+
+
 def test_no_two_modules_or_packages_have_one_name():
     names = Counter(path.stem for path in MODULES)
     names.update(path.parent.name for path in FILES if path.name == "__init__.py")
@@ -29,8 +36,8 @@ def test_no_two_modules_or_packages_have_one_name():
 
 
 def test_no_two_classes_have_one_name():
-    trees = (ast.parse(text) for text in code().values())
-    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    nodes = (node for text in code().values() for node in ast.walk(tree(text)))
+    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -53,7 +60,7 @@ def test_the_top_level_has_few_names():
 def test_nothing_asks_which_kind_of_method_it_has():
     kinds = {"Program", "Stepwise", "Replayed"}
     for path, text in code().items():
-        calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+        calls = (node for node in ast.walk(tree(text)) if isinstance(node, ast.Call))
         asking = (call for call in calls if getattr(call.func, "id", "") in ("isinstance", "issubclass"))
         names = {node.id for call in asking for node in ast.walk(call) if isinstance(node, ast.Name)}
         names |= {node.attr for call in asking for node in ast.walk(call) if isinstance(node, ast.Attribute)}
@@ -68,7 +75,7 @@ def test_nothing_frozen_rewrites_itself(folder):
 def test_a_session_knows_nothing_of_files():
     files = {"os", "pathlib", "json", "shutil", "tempfile", "mmap"}
     for path, text in code("session").items():
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(ast.walk(tree(text)))
         imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
         imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
         imported = {name.split(".")[0] for name in imported}
@@ -100,13 +107,13 @@ SETTINGS = "settings.py"  # how the names of files of named numbers end
 PLAIN = {0, 0.5, 1, 2}  # plain arithmetic
 
 
-def bare_numbers(tree: ast.Module) -> set[float]:
+def bare_numbers(module: ast.Module) -> set[float]:
     """Numbers in code that are neither plain nor an index nor the value of a class attribute."""
-    skipped = [node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
-    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    skipped = [node.slice for node in ast.walk(module) if isinstance(node, ast.Subscript)]
+    classes = (node for node in ast.walk(module) if isinstance(node, ast.ClassDef))
     skipped += [part for node in classes for part in node.body if isinstance(part, ast.AnnAssign)]
     within = {id(part) for node in skipped for part in ast.walk(node)}
-    numbers = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) in (int, float))
+    numbers = (node for node in ast.walk(module) if isinstance(node, ast.Constant) and type(node.value) in (int, float))
     return {node.value for node in numbers if id(node) not in within} - PLAIN
 
 
@@ -115,7 +122,7 @@ def test_every_number_on_which_a_decision_depends_has_a_name(name):
     folder, formulas = ROOT / "methods" / name, FORMULAS[name]
     own = ("niht.py", "floating_point.py")
     paths = (path for path in sorted(folder.rglob("*.py")) if not path.name.endswith((SETTINGS, *own)))
-    bare = {str(path.relative_to(folder)): bare_numbers(ast.parse(path.read_text())) for path in paths}
+    bare = {str(path.relative_to(folder)): bare_numbers(tree(path.read_text())) for path in paths}
     assert {path: numbers for path, numbers in bare.items() if numbers - formulas.get(path, set())} == {}
     assert [path for path in formulas if bare[path] != formulas[path]] == []
 

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threade
 PACKAGE = Path(zt.__file__).parent
 RECORDING = tuple(str(PACKAGE / part) for part in ("runs", "basics/files.py"))
 CASE = chaos.Case(zt.SAGASZHT(0.02), 0.0, 1, False, "never", False, False, 1)
+EVERY = 5  # prime, so that the instants of three steps, which are alike, are not the same ones; all are slow
 SHARE = 0.25  # of the budget: 750 calls per run, which are a dozen rounds or more
 
 
@@ -100,7 +101,8 @@ def test_damage_to_a_file_that_is_empty_already_leaves_it_so(tmp_path):
         assert (tmp_path / "snapshot-0000000002.npz").stat().st_size == 0
 
 
-def test_killed_at_each_instant_of_the_recording_nothing_is_lost(tmp_path):
+@pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_at_each_instant_of_the_recording_nothing_is_lost(every, tmp_path):
     """Random instants seldom hit the few microseconds between two steps on the disk: these hit them all."""
     case = chaos.Case(zt.SAGASZHT(0.02), 0.0, 1, False, "never", True, False, 1)
     budget = 52  # three steps and the end: snapshots are written, replaced and removed
@@ -121,7 +123,7 @@ def test_killed_at_each_instant_of_the_recording_nothing_is_lost(tmp_path):
     assert not die_at(0, tmp_path / "whole", None)
     instants = int((tmp_path / "count").read_text())
     assert instants > 100
-    for instant in range(1, instants + 1):
+    for instant in range(1, instants + 1, every):
         folder, ledger = tmp_path / f"run-{instant}", tmp_path / f"ledger-{instant}"
         assert die_at(instant, folder, ledger)
         before = chaos.asked(ledger)

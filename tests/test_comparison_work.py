@@ -35,6 +35,7 @@ def test_a_process_that_is_killed_is_replaced_and_its_run_goes_on(tmp_path):
     assert asked(whole) <= asked(ledger) <= asked(whole) + 2 * CHUNK  # what was under way
 
 
+@pytest.mark.slow
 def test_processes_that_are_killed_again_and_again_end_it_and_what_is_done_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("zerothresh.comparison.work.DEATHS", 2)
     ledger, folder = tmp_path / "ledger", tmp_path / "kept"
@@ -81,6 +82,7 @@ def test_a_method_of_ones_own_is_compared_by_its_name():
     assert out == "[4, 2] HeavyBall(eta=0.05, beta=0.5)\n", errors
 
 
+@pytest.mark.slow
 def test_at_a_prompt_several_processes_are_refused_with_what_to_do():
     process = python(
         "-c",
@@ -115,7 +117,7 @@ def deaf(pid):
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at processes through /proc")
-@pytest.mark.parametrize("stop", ["Ctrl-C", "kill -9"])
+@pytest.mark.parametrize("stop", ["Ctrl-C", pytest.param("kill -9", marks=pytest.mark.slow)])
 def test_stopped_from_outside_no_process_is_left_and_the_next_call_goes_on(stop, tmp_path):
     ledger, folder, whole = tmp_path / "ledger", tmp_path / "kept", tmp_path / "whole"
     script = tmp_path / "use.py"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -19,6 +20,8 @@ import zerothresh as zt
 from zerothresh.evaluate.base import ClusterLost, WorkerDied
 from zerothresh.evaluate.choose import evaluator_for
 from zerothresh.evaluate.dask_chunks import DaskChunks
+from zerothresh.evaluate.dask_worker import Taken, _pickled
+from zerothresh.evaluate.packing import unpacked
 from zerothresh.evaluate.task_sizes import MOST_DEPTH, MOST_OVERHEAD, TaskSizes
 from zerothresh.objective.forms import wrap
 from zerothresh.runs.failures import Failures
@@ -326,3 +329,22 @@ def test_a_worker_makes_as_many_calls_at_a_time_as_its_resources_allow():
         with pytest.raises(ValueError, match="no workers yet"):
             go(workers=client.get_executor(resources={"licence": 6}))
         assert go(workers=client.get_executor(resources={"licence": 2}), budget=60).success
+
+
+def many_outputs(x):
+    return np.concatenate([residuals(x), np.ones(1000)])
+
+
+def test_outcomes_that_are_too_large_for_a_message_are_fetched(client):
+    options = {"outputs": "residuals", "method": "auto", "estimator": None, "budget": 40}
+    alone, apart = go(many_outputs, parallel=2, **options), go(many_outputs, workers=client, **options)
+    assert np.array_equal(alone.x, apart.x)
+    assert alone.nfev == apart.nfev
+
+
+def test_an_outcome_that_cannot_be_pickled_fails_its_call_and_no_other_one():
+    good, bad = Taken(0, 0, (True, 1.0), 0.1, 0.1), Taken(0, 1, (True, threading.Lock()), 0.1, 0.1)
+    first, second = pickle.loads(_pickled([good, bad]))  # noqa: S301
+    assert first == good
+    assert not second.outcome[0]
+    assert "cannot pickle" in str(unpacked(*second.outcome[1]))

@@ -121,7 +121,8 @@ def test_the_pages_show_the_command():
     assert {words[1] for words in OURS} >= {"methods", "solve", "advise", "show", "export", "reproduce"}
 
 
-SLOW = {"reproduction.md"}  # a whole experiment; tests/test_reproduce.py has a smaller one
+# Experiments, attacks and a dozen runs; test_reproduce.py, test_attack_command.py and test_cli.py have smaller ones.
+SLOW = {"attack.md", "command-line.md", "reproduction.md"}
 
 
 @pytest.mark.parametrize(

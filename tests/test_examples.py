@@ -70,7 +70,8 @@ def run(name: str, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-SLOW = {"attack_http.py"}  # three processes; tests/test_attack_evaluations.py has its parts
+# Several seconds and processes each; their parts are tested in test_attack_*, test_fit, test_processes, test_comparison.
+SLOW = {"attack_digits.py", "attack_http.py", "calibrate.py", "compare_methods.py", "noisy_simulator.py"}
 ARGUMENTS = {"compare_methods.py": ["picture.png"], "noisy_simulator.py": ["400", "2"]}
 NEEDS = {"on_ray.py": "ray", "on_submitit.py": "submitit"}  # too large to be installed for a test
 NAMES = sorted(path.name for path in EXAMPLES.glob("*.py"))

@@ -94,10 +94,13 @@ KINDS = {
     "auto": 20_000,
     "ask": 3000,
 }
+SLOW = ("own directions", "vectorised threads")  # as "serial" and "vectorised", but for one thing
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems measure resident memory in other units")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] if kind in SLOW else []) for kind in KINDS]
+)
 def test_a_round_whose_points_take_17_gigabytes_takes_less_than_500_megabytes(kind):
     command = [sys.executable, "-c", SCRIPT, kind, str(KINDS[kind])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)

@@ -63,7 +63,11 @@ def go(fun, folder=None, method=METHODS[0], budget=90, **options):
 
 @pytest.mark.parametrize(
     ("method", "period"),
-    [(METHODS[3], 1), (METHODS[5], 1), *((method, period) for method in METHODS for period in (13, 31))],
+    [
+        pytest.param(METHODS[3], 1, marks=pytest.mark.slow),
+        (METHODS[5], 1),
+        *((method, period) for method in METHODS for period in (13, 31)),
+    ],
     ids=lambda value: value if isinstance(value, int) else type(value).__name__,
 )
 def test_a_run_that_is_killed_again_and_again_is_the_run_that_never_was(tmp_path, monkeypatch, method, period):

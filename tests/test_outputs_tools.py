@@ -134,6 +134,7 @@ def test_compare_runs_methods_on_outputs(tmp_path):
         zt.compare(residuals, methods, K, folder=tmp_path / "c", loss="huber", **options)
 
 
+@pytest.mark.slow
 def test_compare_takes_an_object_with_outputs_and_several_processes():
     class Model:
         d = D

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from far_objectives import (
+    GOAL,
     Counted,
     D,
     Heavy,
@@ -348,3 +349,82 @@ def test_iterate_ends_its_processes_when_the_loop_is_left(tmp_path):
             break
     del state
     until(lambda: not any(map(alive, fun.processes)))
+
+
+class Forks:
+    """Forks in some calls, and lets the child come back from them."""
+
+    def __init__(self, folder, when):
+        self.counted, self.when, self.notes = Counted(folder), when, folder / "children"
+
+    def __call__(self, x):
+        value = self.counted(x)
+        if self.counted.calls in self.when and (child := os.fork()):
+            with self.notes.open("a") as file:
+                file.write(f"{child}\n")
+        return value
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")  # forked on purpose
+@pytest.mark.parametrize("workers", [2, zt.Processes(2)], ids=str)
+def test_a_child_that_comes_back_from_a_call_answers_nothing_and_ends(workers, tmp_path):
+    fun = Forks(tmp_path, {5, 6, 40})  # calls at the same time may all see the last one's number
+    found, alone = go(fun, workers=workers), go()
+    assert found.success
+    assert np.array_equal(found.x, alone.x)
+    assert found.nfev == fun.counted.calls == alone.nfev
+    children = list(map(int, fun.notes.read_text().split()))
+    assert children
+    until(lambda: not any(map(alive, children)))
+
+
+class Locked(np.ndarray):
+    """Outputs that cannot be sent to another process."""
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle a lock")
+
+
+def test_outputs_that_cannot_be_pickled_are_sent_as_numbers():
+    def locked(x):
+        return residuals(x).view(Locked)
+
+    options = {"outputs": "residuals", "method": "auto", "estimator": None, "budget": 40}
+    alone, apart = go(residuals, parallel=2, **options), go(locked, workers=zt.Processes(2), **options)
+    assert np.array_equal(alone.x, apart.x)
+
+
+class Unsent:
+    """An objective whose answers cannot be pickled."""
+
+    def known(self):
+        return ()
+
+    def learn(self, known):
+        pass
+
+    def value(self, point):
+        return threading.Lock()
+
+
+def test_an_answer_that_cannot_be_pickled_fails_its_call_and_not_its_process():
+    pool = process_pool.ProcessPool(Unsent(), 1)
+    try:
+        for _ in range(2):
+            with pytest.raises(TypeError, match="cannot pickle"):
+                pool.submit(Unsent.value, None, GOAL).result(PATIENCE)
+    finally:
+        pool.shutdown()
+
+
+def sleeps_at_first(x):
+    if not hasattr(builtins, "zerothresh_has_slept"):
+        builtins.zerothresh_has_slept = True
+        hang()
+    return f(x)
+
+
+def test_a_timeout_of_the_first_call_of_a_process_says_what_may_have_taken_so_long():
+    found = go(sleeps_at_first, workers=zt.Processes(1), timeout=0.2)
+    assert found.status is zt.Status.FAILED
+    assert "it was the first call of that process: the timeout has to leave time for what it imports" in found.message

@@ -151,6 +151,7 @@ def test_the_page_stands_alone(whole):
         assert (where / f"{name}.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_with_one_job_or_two(small, tmp_path):
     with small_experiment():
         again = command("ridge", "--quick", "--budget", BUDGET, "--jobs", 2, "--out", tmp_path / "again")

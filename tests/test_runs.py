@@ -39,6 +39,7 @@ METHODS = [
     zt.methods.Index(),
     zt.methods.GuidedSAGA(),
 ]
+QUICK = (zt.SZOHT, zt.PMSZHT, zt.methods.Auto)  # a state without memory, one with it, and a replayed program
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 
 
@@ -103,7 +104,11 @@ def test_resuming_anywhere_changes_nothing_and_pays_for_nothing_twice(method, tm
         assert first.asked[:-1] + second.asked == whole.asked  # only the call that died is made again
 
 
-@every_method
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(m, marks=[] if isinstance(m, QUICK) else [pytest.mark.slow]) for m in METHODS],
+    ids=lambda m: type(m).__name__,
+)
 def test_many_deaths_in_one_run_change_nothing(method, tmp_path):
     whole = Counted()
     reference = go(whole, method=method)

@@ -59,7 +59,7 @@ class DaskChunk:
     unanswered: int
     begun: bool = False
     calling: float = 0.0  # seconds that its calls took, added up
-    overhead: float = 0.0  # seconds on the way to the worker, and from the end of the last call on
+    sent: float = 0.0  # when it was sent
     job: asyncio.Task[None] | None = None  # that sends it
     outcomes: dict[int, Taken] = field(default_factory=dict)
 
@@ -99,6 +99,8 @@ class DaskChunks:
 
     def distribute(self) -> None:
         """Give the calls that wait to workers that have room."""
+        if not self._waiting:
+            return
         ready = self._hosts.ready
         if self._hosts.refusal:
             self.refuse(f"no worker of Dask could load the function ({self._hosts.refusal})")
@@ -162,7 +164,7 @@ class DaskChunks:
         lanes = min(host.threads, len(calls))
         given = chunk.number, content, host.threads, lanes, self._timeout
         while chunk.number in self._chunks:
-            began = time.monotonic()
+            chunk.sent = time.monotonic()
             try:
                 await self._link.ask(host.address, host.key, "accept", *given)
             except OSError:  # the worker may be gone, which the look at the workers tells
@@ -171,19 +173,21 @@ class DaskChunks:
                 self._link.guarded(self._break, chunk, error)
                 return
             else:
-                chunk.overhead += time.monotonic() - began
                 return
 
     # From the workers.
 
-    def hear(self, message: tuple[str, Any]) -> None:
+    def hear(self, message: tuple[Any, ...]) -> None:
         """Take note of what a worker tells."""
-        about, what = message
+        about, what, *content = message
         if about == BEGUN:
             chunk = self._chunks.get(what)
             if chunk is not None:
                 chunk.begun = True
                 self._hosts.note_begun()
+            return
+        if content[0]:
+            self._hand_out(pickle.loads(content[0]))  # noqa: S301  # ours
             return
         host = self._hosts.hosts.get(what)
         if host is not None:
@@ -195,18 +199,18 @@ class DaskChunks:
     async def _take(self, host: DaskHost) -> None:
         """Fetch what calls have come to, for as long as there is more."""
         while host.told_more and host.chunks:
-            host.told_more, began = False, time.monotonic()
+            host.told_more = False
             try:
-                taken, clock = pickle.loads(await self._link.ask(host.address, host.key, "take"))  # noqa: S301  # ours
+                taken = pickle.loads(await self._link.ask(host.address, host.key, "take"))  # noqa: S301  # ours
             except Exception:  # the worker may be gone, which the look at the workers tells
                 host.told_more = True
                 await asyncio.sleep(PATIENCE)
             else:
-                self._link.guarded(self._hand_out, taken, clock, time.monotonic() - began)
+                self._link.guarded(self._hand_out, taken)
         host.taking = False
 
-    def _hand_out(self, taken: list[Taken], clock: float, way: float) -> None:
-        """Hand out what calls have come to; ``way`` are the seconds that it took to come here."""
+    def _hand_out(self, taken: list[Taken]) -> None:
+        """Hand out what calls have come to."""
         for one in taken:
             chunk = self._chunks.get(one.chunk)
             if chunk is None or one.call in chunk.outcomes:
@@ -219,9 +223,8 @@ class DaskChunks:
                 self._suspects.discard(call.key)
             if not chunk.unanswered:
                 self._forget(chunk)
-                self.sizes.note(
-                    len(chunk.calls), chunk.calling, chunk.overhead + clock - one.ended + way, alone=chunk.alone
-                )
+                overhead = time.monotonic() - chunk.sent - one.since  # on the way there, and back
+                self.sizes.note(len(chunk.calls), chunk.calling, overhead, alone=chunk.alone)
             returned, what = one.outcome
             if returned:
                 call.future.set_result(what)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +21,9 @@ Outcome = tuple[bool, Any]  # whether a call returned, and its value or its `Pac
 
 BEGUN, DONE = "begun", "done"  # what a message to the client is about
 LOOK = 1.0  # seconds between two looks at whether the client still wants this worker
+MOST_TOLD = 2000  # bytes of outcomes in a message that tells of them: the scheduler keeps the last 100,000 messages
+LINGER = 0.002  # seconds that an outcome waits for others while calls are under way; Dask itself sends no more often
+LONG_LINGER = 0.02  # the same while threads have further calls to go on with, so that nobody waits for this one's value
 IN_USE = ("executing", "long-running")  # states of a task that has not been cancelled
 
 
@@ -29,21 +35,22 @@ class Taken(NamedTuple):
     chunk, call: the number of the chunk, and of the call in it.
     outcome: what it returned or raised.
     seconds: how long it took.
-    ended: when it ended, by the clock of the worker.
+    since: the seconds from the begin of its chunk to its end.
     """
 
     chunk: int
     call: int
     outcome: Outcome
     seconds: float
-    ended: float
+    since: float
 
 
 class HeldObjective:
     """An objective in a worker process: an actor of Dask, which lives for as long as the run lasts.
 
-    Chunks of calls are made on threads of its own. It tells the client that outcomes are there, once until they have
-    been fetched, so that calls which end together are told of together. Its methods run on the worker's event loop.
+    Chunks of calls are made on threads of its own. A message tells the client of the calls that have ended in the last
+    milliseconds, and holds their outcomes; if these are large, it tells only that they are there, once until the client
+    has fetched them. The methods run on the worker's event loop.
 
     Arguments
     ---------
@@ -56,9 +63,11 @@ class HeldObjective:
 
         self._worker, self._topic = get_worker(), topic
         self._threads = DaemonPool(0)
-        self._chunks: set[int] = set()  # that have been accepted
-        self._outcomes: list[Taken] = []  # that have not been fetched
-        self._told, self._lock = False, threading.Lock()  # whether the client knows that there are some
+        self._chunks: dict[int, float] = {}  # that have been accepted, and when they began
+        self._outcomes: list[Taken] = []  # that the client does not have
+        self._told, self._lock = False, threading.Lock()  # whether the client knows, or soon will, that there are some
+        self._open: dict[int, int] = {}  # calls of each chunk that have no outcome
+        self._hurry = asyncio.Event()  # set when nothing is gained by waiting for further outcomes
         self._objective: Any = None
         self._refusal = ""  # why it cannot be used
         try:
@@ -88,9 +97,11 @@ class HeldObjective:
         if number in self._chunks:
             return
         function, known, calls = pickle.loads(content)  # noqa: S301  # our own client wrote it
-        self._chunks.add(number)
+        self._chunks[number] = math.inf
         await self._worker.scheduler.log_event(topic=self._topic, msg=(BEGUN, number))  # now the scheduler knows
+        self._chunks[number] = time.monotonic()
         self._objective.learn(known)
+        self._open[number] = len(calls)
         self._threads.allow(threads)
         made = _Lanes(function, self._objective, calls, partial(self._note, number))
         for _ in range(lanes):
@@ -99,22 +110,53 @@ class HeldObjective:
             self._worker.loop.add_callback(self._supervise, made, timeout)
 
     async def take(self) -> bytes:
-        """Return what calls have come to since the last time, and the time of this worker's clock, pickled."""
+        """Return what calls have come to that the client does not have, pickled."""
         with self._lock:
             taken, self._outcomes, self._told = self._outcomes, [], False
-        return pickle.dumps((taken, time.monotonic()), pickle.HIGHEST_PROTOCOL)
+        return _pickled(taken)
 
     async def dismiss(self) -> None:
         """End the task that says that this worker is in use."""
         _ends.setdefault((self._topic, self._worker.address), threading.Event()).set()
 
     def _note(self, chunk: int, call: int, outcome: Outcome, seconds: float) -> None:
-        """Keep what a call has come to, and tell that it is there."""
+        """Keep what a call has come to, and see to it that the client is told."""
         with self._lock:
-            self._outcomes.append(Taken(chunk, call, outcome, seconds, time.monotonic()))
+            self._outcomes.append(Taken(chunk, call, outcome, seconds, time.monotonic() - self._chunks[chunk]))
             tell, self._told = not self._told, True
+            self._open[chunk] -= 1
+            hurry = not self._open[chunk] and (self._pending > self._threads.workers or not self._pending)
+            if not self._open[chunk]:
+                del self._open[chunk]
+        if hurry:  # the client waits for the end of the round, or may send another chunk
+            self._worker.loop.add_callback(self._hurry.set)
         if tell:
-            self._worker.log_event(self._topic, (DONE, self._worker.address))
+            self._worker.loop.add_callback(self._tell)
+
+    @property
+    def _pending(self) -> int:
+        """The number of calls that have no outcome."""
+        return sum(self._open.copy().values())
+
+    async def _tell(self) -> None:
+        """Tell the client what calls have come to; if that is large, only that it is there."""
+        with suppress(asyncio.TimeoutError):
+            linger = LINGER if self._pending <= self._threads.workers else LONG_LINGER
+            await asyncio.wait_for(self._hurry.wait(), linger)
+        self._hurry.clear()
+        with self._lock:
+            taken = list(self._outcomes)
+        content = _pickled(taken)
+        with self._lock:
+            if len(content) > MOST_TOLD:
+                content = b""
+            else:
+                del self._outcomes[: len(taken)]
+                self._told = bool(self._outcomes)
+            more = bool(content) and self._told
+        self._worker.log_event(self._topic, (DONE, self._worker.address, content))
+        if more:  # a call has ended in between
+            self._worker.loop.add_callback(self._tell)
 
     async def _supervise(self, made: _Lanes, timeout: float) -> None:
         """Give up the calls of a chunk that take too long, and let other threads take the place of theirs."""
@@ -123,6 +165,23 @@ class HeldObjective:
             for _ in range(made.give_up(timeout)):
                 self._threads.replace_one()
                 self._threads.submit(made.work)
+
+
+def _pickled(taken: list[Taken]) -> bytes:
+    """Return what calls have come to as bytes; a call whose outcome cannot be pickled has failed."""
+    try:
+        return pickle.dumps(taken, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # whatever an object raises when it is pickled
+        return pickle.dumps([one._replace(outcome=_sendable(one.outcome)) for one in taken], pickle.HIGHEST_PROTOCOL)
+
+
+def _sendable(outcome: Outcome) -> Outcome:
+    """Return an outcome, or the error of pickling it."""
+    try:
+        pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return False, packed(error)
+    return outcome
 
 
 _ends: dict[tuple[str, str], threading.Event] = {}  # of runs, by their topics and workers
@@ -160,12 +219,15 @@ class _Lanes:
 
     def work(self) -> None:
         """Make calls until none is left, or until this one has been given up."""
+        process = os.getpid()
         for call in self._next:
             began = self._under_way[call] = time.monotonic()
             try:
                 outcome: Outcome = True, self._function(self._objective, *self._calls[call])
             except BaseException as error:
                 outcome = False, packed(error)
+            if os.getpid() != process:
+                return  # the function has forked, and its child has come back: it has no calls to make
             if self._under_way.pop(call, None) is None:
                 return  # another thread has taken the place of this one
             self._settle(call, outcome, time.monotonic() - began)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -40,6 +41,11 @@ class DaemonPool(Executor):
         self._queue.put((future, fn, (args, kwargs)))
         return future
 
+    @property
+    def workers(self) -> int:
+        """The largest number of threads."""
+        return self._max_workers
+
     def allow(self, workers: int) -> None:
         """Allow so many threads at least."""
         self._max_workers = max(self._max_workers, workers)
@@ -62,12 +68,22 @@ class DaemonPool(Executor):
 
     def _work(self) -> None:
         """Run calls from the queue until it holds None."""
+        process = os.getpid()
         while (item := self._queue.get()) is not None:
             future, fn, (args, kwargs) = item
             if not future.set_running_or_notify_cancel():
                 continue
+            value: Any = None
+            failure: BaseException | None = None
             try:
-                future.set_result(fn(*args, **kwargs))
+                value = fn(*args, **kwargs)
             except BaseException as error:
-                future.set_exception(error)
+                failure = error
+            if os.getpid() != process:
+                return  # the function has forked, and its child has come back: it ends with this thread, its only one
+            if failure is None:
+                future.set_result(value)
+            else:
+                future.set_exception(failure)
+            del value, failure
             del item, future, fn, args, kwargs  # release the points while the thread waits for its next call

@@ -47,6 +47,7 @@ class ProcessHandle:
 
     def __init__(self, content: bytes) -> None:
         self._content: bytes | None = content  # until it has been sent
+        self._first = True  # whether no call has returned yet
         self._known: tuple[Any, ...] | None = None  # what the process knows by now
         self._connection, theirs = multiprocessing.Pipe()
         read, self._lifeline = os.pipe()
@@ -108,12 +109,19 @@ class ProcessHandle:
             if isinstance(error, TimeoutError):
                 self.end(kill=True)
                 raise TimeoutError(
-                    f"the call took longer than timeout = {timeout} s, and its process was killed"
+                    f"the call took longer than timeout = {timeout} s, and its process was killed{self._slow_start()}"
                 ) from None
             raise WorkerDied(f"the worker process {self._ending()} during the call") from None
+        self._first = False
         if about == ERROR:
             raise unpacked(*content)
         return content
+
+    def _slow_start(self) -> str:
+        """Return what a message adds about a call that may have been late because it was the first one."""
+        if not self._first:
+            return ""
+        return "; it was the first call of that process: the timeout has to leave time for what it imports and compiles"
 
     def _receive(self, deadline: float | None = None) -> tuple[bytes, Any]:
         """Wait for a message; ``EOFError`` if the process has ended, ``TimeoutError`` after the deadline."""

@@ -62,14 +62,21 @@ def serve(connection: Connection, lifeline: int, parent: int, by_signal: bool) -
 
 def _answer(connection: Connection, evaluate: Callable[..., Any], objective: Any, arguments: Any) -> None:
     """Evaluate, and send the value or the exception."""
+    process = os.getpid()
+    about, answer = VALUE, None
     try:
-        value = evaluate(objective, *arguments)
+        answer = evaluate(objective, *arguments)
     except BaseException as error:
-        _flush()
-        _send(connection, ERROR, packed(error))
-        return
+        about, answer = ERROR, packed(error)
     _flush()
-    _send(connection, VALUE, value)
+    if os.getpid() != process:  # the function has forked, and its child has come back: one of them may answer
+        os._exit(0)
+    try:
+        _send(connection, about, answer)
+    except OSError:  # nobody is at the other end
+        raise
+    except Exception as error:  # whatever an object raises when it is pickled; nothing has been sent by then
+        _send(connection, ERROR, packed(error))
 
 
 def _send(connection: Connection, about: bytes, content: Any = None) -> None:
