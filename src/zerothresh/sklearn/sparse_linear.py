@@ -16,7 +16,7 @@ from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.sklearn.k_by_folds import Chosen, choose_k, fixed, loss_on
 from zerothresh.sklearn.linear_design import LinearDesign, Rows
-from zerothresh.sklearn.linear_problems import Effort, MetricProblem, RowProblem, search, sparse_part
+from zerothresh.sklearn.linear_problems import Effort, MetricProblem, RowProblem, polish, search, sparse_part
 from zerothresh.sklearn.row_losses import RowLoss
 
 LARGEST_SEED = 2**31 - 1
@@ -108,7 +108,7 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         problem, first = self._problem(rows)
         starts: list[tuple[str, Array | None]] = [("cold", None)]
         if first is not None:
-            found = search(first, k, None, effort, "stand-in")
+            found = search(first, k, None, effort.with_patience(first), "stand-in")
             self.n_calls_ += 0 if found is None else found.nfev
             point = np.zeros(first.design.d) if found is None else found.x
             starts = [("cold", point[: problem.design.d])]
@@ -120,11 +120,13 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         for name, start in starts:
             found = search(problem, k, start, effort, name)
             self.n_calls_ += 0 if found is None else found.nfev
-            ends = [start] if start is not None else []
-            for end in [*([] if found is None else [found.x]), *ends]:
-                F = problem.F(end)
-                if lowest > F:
-                    best, lowest, result = end, F, found
+            ends = [*([] if found is None else [found.x]), *([] if start is None else [start])]
+            end = min(ends, key=problem.F, default=best)
+            if isinstance(problem, MetricProblem):  # of each start: a warm one is never behind a cold one
+                end, calls = polish(problem, end, effort, name)
+                self.n_calls_ += calls
+            if lowest > problem.F(end):
+                best, lowest, result = end, problem.F(end), found
         return problem, best, result
 
     def _predictor(self, rows: Rows, design: LinearDesign, point: Array) -> tuple[Array, float]:
