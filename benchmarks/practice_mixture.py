@@ -1,7 +1,7 @@
 """Mixtures of at most 5 of 10 ingredients, each judged by one measurement: `auto`, random mixtures and BayBE.
 
     python benchmarks/practice_mixture.py auto random --json report/practice-mixture.json
-    python benchmarks/practice_mixture.py baybe --splits 5 --json report/practice-baybe.json
+    python benchmarks/practice_mixture.py baybe --splits 5 --calls 30 --json report/practice-baybe.json
 
 BayBE brings PyTorch and asks for newer releases of other packages than this library needs, so that the second command
 is meant for an environment of its own; of zerothresh it imports nothing. Each split is another plant with other
@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-D, K, CALLS = 10, 5, 60
+D, K = 10, 5
 FIRST = 10  # random mixtures with which BayBE begins
 INTERACTING = 0.5  # share of the pairs
 STRONG = 3.0  # standard deviation of their effect, in units of the largest effect of a single ingredient
-SHARE = 0.05  # what counts as present in BayBE's mixtures: smaller shares are 0
-LEAST = 1e-3
+EXACT = 1e-3  # how far the shares of a mixture may sum to something else than 1
 
 
 class Plant:
@@ -67,21 +66,21 @@ class Plant:
         return -float(np.tanh(-0.5 * best))
 
 
-def mix_auto(plant: Plant, split: int) -> None:
+def mix_auto(plant: Plant, split: int, calls: int) -> None:
     import zerothresh as zt
 
-    zt.minimize(plant, D, K, budget=CALLS, constraint=zt.Simplex(1.0), strict=True, seed=split, progress=False)
+    zt.minimize(plant, D, K, budget=calls, constraint=zt.Simplex(1.0), strict=True, seed=split, progress=False)
 
 
-def mix_random(plant: Plant, split: int) -> None:
+def mix_random(plant: Plant, split: int, calls: int) -> None:
     rng = np.random.default_rng(split)
-    for _ in range(CALLS):
+    for _ in range(calls):
         x = np.zeros(D)
         x[rng.choice(D, K, replace=False)] = rng.dirichlet(np.ones(K))
         plant(x)
 
 
-def mix_baybe(plant: Plant, split: int) -> None:
+def mix_baybe(plant: Plant, split: int, calls: int) -> None:
     import pandas as pd
     from baybe import Campaign
     from baybe.constraints import ContinuousCardinalityConstraint, ContinuousLinearConstraint
@@ -104,11 +103,11 @@ def mix_baybe(plant: Plant, split: int) -> None:
         initial_recommender=RandomRecommender(), recommender=BotorchRecommender(), switch_after=FIRST
     )
     campaign = Campaign(space, NumericalTarget("F", minimize=True), recommender)
-    while len(plant.seen) < CALLS:
+    while len(plant.seen) < calls:
         points: Any = campaign.recommend(batch_size=FIRST if not plant.seen else 1)
         values = []
         for x in points[names].to_numpy():
-            if (x != 0).sum() > K or abs(x.sum() - 1) > LEAST:
+            if (x != 0).sum() > K or abs(x.sum() - 1) > EXACT:
                 raise RuntimeError(f"the mixture {x} is not allowed")
             values.append(plant(x))
         campaign.add_measurements(pd.concat([points, pd.Series(values, index=points.index, name="F")], axis=1))
@@ -121,14 +120,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("solvers", nargs="+", choices=SOLVERS)
     parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--calls", type=int, default=60)
     parser.add_argument("--json", type=Path)
     told = parser.parse_args()
-    rows = []
+    rows = json.loads(told.json.read_text()) if told.json and told.json.exists() else []
     for split in range(told.splits):
         lowest = Plant(split).lowest()
         for name in told.solvers:
             plant, begun = Plant(split), time.perf_counter()
-            SOLVERS[name](plant, split)
+            SOLVERS[name](plant, split, told.calls)
             seen = np.minimum.accumulate(plant.seen)
             # what is lost, as a share of the lowest F, after each call
             rows.append({

@@ -234,7 +234,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]  # 
             check.function("loss", given, "loss(y, score)")
             found = check.array(given(labels, np.zeros(labels.size)))
             rows = found is not None and found.shape == labels.shape
-            if not rows and (found is None or found.size != 1):
+            if found is None or found.dtype.kind not in "fiub" or not (rows or found.size == 1):
                 raise ValueError(
                     f"loss(y, score) returned {check.shown(found)}: it must return the loss of each row, "
                     f"shape ({labels.size},), or one number"

@@ -73,7 +73,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
     n_jobs : int, default=None
         Threads that evaluate the loss. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        The seed of the search.
+        The seed of the search. None draws another one in each fit, but takes 0 where ``run`` is given.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
             check.function("loss", given, "loss(y, prediction)")
             found = check.array(given(y, np.full(y.size, y.mean())))
             rows = found is not None and found.shape == y.shape and y.size > 1
-            if not rows and (found is None or found.size != 1):
+            if found is None or found.dtype.kind not in "fiub" or not (rows or found.size == 1):
                 raise ValueError(
                     f"loss(y, prediction) returned {check.shown(found)}: it must return the loss of each row, "
                     f"shape ({y.size},), or one number"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,10 +21,10 @@ from zerothresh.basics.arrays import Array
 from zerothresh.sklearn.fold_scores import FoldScores
 from zerothresh.sklearn.linear_problems import checked
 from zerothresh.sklearn.linear_start import linear_start
+from zerothresh.sklearn.run_parts import part_of, seed_of
 
 SHARE = 0.1  # of the fits that a forward selection would make
 LEAST = 20  # subsets, if that is more
-LARGEST_SEED = 2**31 - 1
 
 
 class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # no types
@@ -58,7 +58,8 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     n_jobs : int, default=None
         Threads that fit at once. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        The seed of the folds and of the search.
+        The seed of the folds and of the search. None draws another one in each fit, but takes 0 where ``run`` is given,
+        so that a selection that was killed goes on.
 
     Attributes
     ----------
@@ -143,7 +144,7 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         d = X.shape[1]
         groups, units = self._groups(d)
         k = min(k, int(units.max()) + 1)
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        seed = seed_of(self.random_state, self.run)
         classes = y is not None and is_classifier(self.estimator)
         folds = self._folds(X, y, classes, seed)
         if not isinstance(self.error_score, str):
@@ -152,6 +153,7 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 raise ValueError(f"error_score must be 'raise' or a number, not {check.shown(self.error_score)}")
         elif self.error_score != "raise":
             raise ValueError(f"error_score must be 'raise' or a number, not {check.shown(self.error_score)}")
+        folder = self._folder(X, y, folds, parameters)
         problem = FoldScores(
             clone(self.estimator),
             X,
@@ -160,6 +162,7 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             check_scoring(self.estimator, scoring=self.scoring),
             {name: value for name, value in parameters.items() if value is not None},
             self.error_score,
+            folder,
         )
         found = minimize(
             problem,
@@ -173,7 +176,7 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             workers=joblib.effective_n_jobs(self.n_jobs),
             parallel=1,
             seed=seed,
-            run=self._folder(X, y, folds, parameters),
+            run=None if folder is None else folder / "search",
             progress=False,
         )
         checked(found)
@@ -245,10 +248,8 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise ValueError(f"start has more features (or groups) than k = {k}")
         return start
 
-    def _folder(self, X: Any, y: Any, folds: Any, parameters: Any) -> Any:
+    def _folder(self, X: Any, y: Any, folds: Any, parameters: Any) -> Path | None:
         """Return the folder of this selection within that of the user."""
-        if self.run is None:
-            return None
         left_out = ("run", "n_jobs", "budget")
         settings = {name: value for name, value in self.get_params().items() if name not in left_out}
-        return os.path.join(os.fspath(self.run), joblib.hash([X, y, folds, settings, parameters])[:16])
+        return part_of(self.run, [X, y, folds, settings, parameters])
