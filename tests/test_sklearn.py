@@ -12,10 +12,10 @@ from zerothresh.sklearn import SparseClassifier, SparseRegressor, SparseSelector
 
 CHECKED = [
     SparseRegressor(k=3, max_calls=20),
-    SparseRegressor(k="auto", ks=[1, 3], cv=2, max_calls=20),
     SparseClassifier(k=3, max_calls=20),
     SparseSelector(LinearRegression(), k=2, cv=2, budget=10),
     SparseSelector(LogisticRegression(), k=2, cv=2, budget=10),
+    pytest.param(SparseRegressor(k="auto", ks=[1, 3], cv=2, max_calls=20), marks=pytest.mark.slow),
     pytest.param(SparseRegressor(k=3), marks=pytest.mark.slow),
     pytest.param(SparseRegressor(k=3, loss="huber"), marks=pytest.mark.slow),
     pytest.param(SparseClassifier(k=3), marks=pytest.mark.slow),

@@ -38,6 +38,7 @@ class FoldScores:
     folder: where scores are kept, so that a search that was killed fits nothing twice; None to keep none.
     known: the scores so far, by mask and fold.
     fits: the number of fits of this object.
+    failure: the last exception of a fit.
     """
 
     estimator: Any
@@ -50,6 +51,7 @@ class FoldScores:
     folder: Path | None = None
     known: dict[tuple[str, int], float] = field(default_factory=dict)
     fits: int = 0
+    failure: Exception | None = None
     _lock: Any = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -90,6 +92,7 @@ class FoldScores:
         except Exception as error:
             if isinstance(self.error_score, str):
                 raise
+            self.failure = error
             warnings.warn(
                 f"a fit with {columns.size} features failed on fold {fold}: {type(error).__name__}: {error}",
                 FitFailedWarning,

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from zerothresh.api.minimizer import minimize
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
+from zerothresh.session.status import Status
 from zerothresh.sklearn.fold_scores import FoldScores
 from zerothresh.sklearn.linear_problems import checked
 from zerothresh.sklearn.linear_start import linear_start
@@ -142,7 +143,7 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         else:
             X = validate_data(self, X, **checks)
         d = X.shape[1]
-        groups, units = self._groups(d)
+        units = self._units(d)
         k = min(k, int(units.max()) + 1)
         seed = seed_of(self.random_state, self.run)
         classes = y is not None and is_classifier(self.estimator)
@@ -164,13 +165,13 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             self.error_score,
             folder,
         )
+        start = self._begin(X, y, k, units, classes, seed)
         found = minimize(
-            problem,
-            self._begin(X, y, k, units, classes, seed),
+            lambda on, fold: problem(on[units], fold),  # a coordinate per feature, or per group
+            np.bincount(units, weights=start).clip(max=1.0),
             k,
             n=len(folds),
             values="on/off",
-            groups=groups,
             budget=self._budget(int(units.max()) + 1, k, len(folds)),
             on_nan="worst",
             workers=joblib.effective_n_jobs(self.n_jobs),
@@ -179,9 +180,14 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             run=None if folder is None else folder / "search",
             progress=False,
         )
+        if found.nfev <= len(folds) and found.status is Status.BAD_VALUE:
+            raise ValueError(
+                "the estimator could not be fitted with the first features on any fold, so that no score is known: "
+                f"begin at others by start=, or give error_score a number. The last failure: {problem.failure}"
+            ) from problem.failure
         checked(found)
-        self.support_ = found.x != 0
-        self.fold_scores_ = np.array([-problem(found.x, fold) for fold in range(len(folds))])
+        self.support_ = found.x[units] != 0
+        self.fold_scores_ = np.array([-problem(found.x[units], fold) for fold in range(len(folds))])
         self.score_ = float(self.fold_scores_.mean())
         self.n_fits_, self.n_calls_, self.result_ = problem.fits, found.nfev, found
         return self
@@ -190,15 +196,14 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         check_is_fitted(self, "support_")
         return self.support_
 
-    def _groups(self, d: int) -> tuple[Any, Any]:
-        """Return the labels of groups, or None, and the number of the unit of each feature."""
+    def _units(self, d: int) -> Any:
+        """Return the number of the unit of each feature: its group, or itself."""
         if self.groups is None:
-            return None, np.arange(d)
+            return np.arange(d)
         labels = np.asarray(self.groups)
         if labels.shape != (d,):
             raise ValueError(f"groups must have one label per feature, shape ({d},), not {labels.shape}")
-        units = np.unique(labels, return_inverse=True)[1].ravel()
-        return units, units
+        return np.unique(labels, return_inverse=True)[1].ravel()
 
     def _folds(self, X: Any, y: Any, classes: bool, seed: int) -> list[Any]:
         """Return the folds."""
