@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from practice_data import Table, cut
+from practice_data import Row, Table, cut
 from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
@@ -19,8 +19,6 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.preprocessing import StandardScaler
 
 from zerothresh.sklearn import SparseClassifier, SparseRegressor, SparseSelector
-
-Row = dict[str, Any]
 
 WAVELENGTHS, TOLERANCE = 10, 1.0  # per cent of fat
 COMPONENTS = 20  # of the partial least squares that see all wavelengths

@@ -5,12 +5,14 @@ from __future__ import annotations
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
 
+Row = dict[str, Any]  # what was measured of a method on a split
 Table = tuple[np.ndarray, np.ndarray]
 TEST_SHARE = 0.25  # of the rows
 

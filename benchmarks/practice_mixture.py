@@ -132,7 +132,7 @@ def main() -> None:
             seen = np.minimum.accumulate(plant.seen)
             # what is lost, as a share of the lowest F, after each call
             rows.append({
-                "example": "mixture", "split": split, "method": name, "calls": len(plant.seen),
+                "example": "mixture", "split": split, "method": name, "budget": told.calls, "calls": len(plant.seen),
                 "curve": [round(float(v), 5) for v in 1 - seen / lowest], "seconds": time.perf_counter() - begun,
             })  # fmt: skip
             print(

@@ -64,6 +64,12 @@ assert kept.nfev < more.nfev <= 3000 and more.fun < kept.fun
 assert first.status is second.status is zt.Status.COST
 assert first.success and first.spent <= 900 < second.spent <= 2000 and second.fun < first.fun
 """,
+    "practice.md": """
+assert tolerant.loss_ <= np.mean(too_far(*(lambda d: (d.target, squares.predict(d.data)))(load_diabetes(as_frame=True))))
+assert selector.n_fits_ <= 100 and selector.support_.sum() <= 4 and (selector.score_ > 0.95 or print(selector.score_))
+assert 1 - model.loss_ >= roc_auc_score(y, X @ start[0]) and (model.coef_ != 0).sum() <= 3
+assert set(mixed.support) == {1, 5} and mixed.nfev <= 60
+""",
     "path.md": """
 assert found.best_k == 3 and found.best.support.tolist() == [1, 4, 9]
 assert found.success and (np.diff(found.fun) <= 0).all() and (found.bic.argmin(), found.nfev < 20_000) == (2, True)
