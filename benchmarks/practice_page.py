@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from practice_data import Row
+from practice_mixture import FIRST
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -211,6 +212,8 @@ def page(kept: dict[str, list[Row]]) -> str:
     words["markers_table"] = table(kept["markers"], scores | {"features": "features", "calls": "calls"}, 4)
     words["markers_test"] = wins(kept["markers"], "zerothresh, cold", "abess", "test")
     words["mixture_table"] = mixture_table(kept["mixture"])
+    baybe = [row["seconds"] / (row["budget"] - FIRST) for row in kept["mixture"] if row["method"] == "baybe"]
+    words["baybe_seconds"] = f"{np.mean(baybe):.0f}"
     words["baybe_splits"] = str(len({row["split"] for row in kept["mixture"] if row["method"] == "baybe"}))
     words["portfolio_table"] = portfolio_table(kept["portfolios"])
     words["worst_gap"] = f"{max(row['gap'] for row in kept['portfolios']):.4f}"
