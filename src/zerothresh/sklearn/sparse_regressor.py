@@ -61,7 +61,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
         The calls without a gain after which a search ends. None takes 2 per feature and 60 more; with ``max_calls`` and
         for metrics, all calls are made.
     ks : sequence of int, default=None
-        The values that k="auto" tries. None takes 1 to 10 and some up to 25, as far as there are so many features.
+        The values that k="auto" tries. None takes 1 to 10 and some up to 28, as far as there are so many features.
     cv : int, splitter or iterable, default=None
         The folds of k="auto"; None takes 5, and numbers of folds are drawn with ``random_state``.
     warm_start : bool, default=False
@@ -105,7 +105,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = SparseRegressor(k=3, loss="absolute", random_state=0).fit(X, y)
     >>> model.feature_names_in_[model.coef_ != 0].tolist()
-    ['bmi', 'bp', 's5']
+    ['bmi', 's1', 's5']
     """
 
     def __init__(
