@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run reproduce browser mpi test test-all chaos lint bench goals queries peers residuals methods clean help
+.PHONY: run reproduce browser mpi test test-all chaos lint bench goals queries peers residuals practice methods clean help
 
 run: $(READY)  ## the paper's ridge comparison: a live display, a table, a report in report/ridge-quick
 	$(BIN)/zerothresh reproduce ridge --quick --out report/ridge-quick
@@ -65,6 +65,12 @@ residuals: $(READY)  ## runs of gauss-newton where calls return all residuals, b
 	$(BIN)/python benchmarks/residuals.py --set former --json report/residuals-former.json
 	$(BIN)/python benchmarks/residuals.py --set judge --json report/residuals-judge.json
 	$(BIN)/python benchmarks/residual_page.py report/residuals-former.json report/residuals-judge.json
+
+practice: $(READY)  ## the worked examples beside their rivals, and docs/practice.md: an hour; genes, BayBE and portfolios need more, see practice.py
+	$(BIN)/pip install -q -e '.[bench]'
+	mkdir -p report
+	$(BIN)/python benchmarks/practice.py wavelengths markers --json report/practice.json
+	$(BIN)/python benchmarks/practice_page.py report/practice.json
 
 methods: $(READY)  ## calls of every method on six problems (minutes), and the page of all methods from them
 	$(BIN)/pip install -q -e '.[bench,peers]'

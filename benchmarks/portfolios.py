@@ -1,6 +1,7 @@
 """Portfolios of the OR-Library: the gap of `auto` to a quadratic program that sees the whole problem.
 
     python benchmarks/portfolios.py FOLDER [--budget 20000] [--seed 0] [--only 1,2] [--strict] [--weights .2,.5,.8]
+                                           [--json FILE]
 
 FOLDER holds port1.txt to port5.txt of the OR-Library, which are not part of this repository. The objective is that of
 Chang, Meade, Beasley and Sharaiha (2000): lambda times the variance minus (1 - lambda) times the return, where at most
@@ -12,6 +13,7 @@ and swaps of one asset until none helps.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from pathlib import Path
 
@@ -22,6 +24,7 @@ import zerothresh as zt
 
 K, LOW, HIGH = 10, 0.01, 1.0
 GOAL = 0.01  # per cent
+KEPT = 100  # points of a curve
 
 
 def load(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -106,9 +109,11 @@ def main() -> None:
     parser.add_argument("--only", default="1,2,3,4,5")
     parser.add_argument("--weights", default="0.2,0.5,0.8")
     parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--json", type=Path, help="where the gaps are added, for practice_page.py")
     options = parser.parse_args()
     constraint = zt.Budget(total=1, low=LOW, high=HIGH)
     worst = 0.0
+    rows = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
     print(
         f"{'file':6s} {'d':>4s} {'lambda':>6s} {'calls':>7s} {'auto':>14s} {'QP and swaps':>14s} {'gap in %':>9s}  time"
     )
@@ -125,6 +130,15 @@ def main() -> None:
             best = problem.reference(found.support)
             gap = 100 * (found.fun - best) / abs(best)
             worst = max(worst, gap)
+            trace = list(zip(found.trace.nfev.tolist(), found.trace.fun.tolist(), strict=True))
+            rows.append({
+                "example": "portfolios", "split": options.seed, "file": int(number), "assets": mean.size,
+                "weight": weight, "calls": found.nfev, "gap": gap, "seconds": seconds,
+                "curve": [[at, 100 * (F - best) / abs(best)] for at, F in trace][:: max(1, len(trace) // KEPT)],
+            })  # fmt: skip
+            if options.json:
+                options.json.parent.mkdir(parents=True, exist_ok=True)
+                options.json.write_text(json.dumps(rows))
             print(
                 f"port{number:2s} {mean.size:4d} {weight:6.2f} {found.nfev:7,d} {found.fun:14.9f} {best:14.9f} "
                 f"{gap:9.5f}  {seconds:.0f} s", flush=True,

@@ -41,6 +41,7 @@ assert result.support.tolist() == [4, 11, 26] and result.success
 assert np.array_equal(again.x, result.x) and again.trace == result.trace
 assert patient.success and patient.nfev < 2000 and patient.support.tolist() == [4, 11, 26]
 assert np.array_equal(by_instance.x, by_name.x) and by_instance.support.tolist() == [4, 11, 26]
+assert median.feature_names_in_[median.coef_ != 0].tolist() == ["bmi", "s1", "s5"]
 assert advice.probe.queries <= 400 and advised.support.tolist() == [4, 11, 26]
 assert progress.nit == 3 and progress.nfev == 33
 assert fitted.support.tolist() == masked.support.tolist() == [4, 11, 26] and fitted.residuals.shape == (200,)
@@ -63,6 +64,12 @@ assert kept.success and kept.nfev <= 1000 and (kept.x == same.x).all() and kept.
 assert kept.nfev < more.nfev <= 3000 and more.fun < kept.fun
 assert first.status is second.status is zt.Status.COST
 assert first.success and first.spent <= 900 < second.spent <= 2000 and second.fun < first.fun
+""",
+    "practice.md": """
+assert tolerant.loss_ <= np.mean(too_far(*(lambda d: (d.target, squares.predict(d.data)))(load_diabetes(as_frame=True))))
+assert selector.n_fits_ <= 100 and selector.support_.sum() <= 4 and (selector.score_ > 0.95 or print(selector.score_))
+assert 1 - model.loss_ >= roc_auc_score(y, X @ start[0]) and (model.coef_ != 0).sum() <= 3
+assert set(mixed.support) == {1, 5} and mixed.nfev <= 60
 """,
     "path.md": """
 assert found.best_k == 3 and found.best.support.tolist() == [1, 4, 9]

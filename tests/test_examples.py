@@ -40,6 +40,7 @@ SHOWN = {
     ],
     "compare_methods.py": ["1140 supports", "FGZOHT", "SARAHSZHT", "picture:"],
     "knobs.py": ["7   0.500   0.500", "21  -0.400  -0.400", "38   0.300   0.300", "52  -0."],
+    "mixture.py": ["at most 5 ingredients in each: True", "every mixture sums to 1: True", "of the best is 0.6"],
     "noisy_simulator.py": [
         "The first process was killed by signal 9; its workers ended with it.",
         "on 2 workers; the budget was 400.",
@@ -53,6 +54,12 @@ SHOWN = {
         "signal 9 in call 700: 699 values had arrived",
         "1293 calls were made: 1992 in all, and 1992 in a run",
         "the same to the bit: True",
+    ],
+    "select_features.py": [
+        "The first process was killed by signal 9 in fit 75.",
+        "A process that is not killed makes 144 fits: 144 in all.",
+        "the same features: True",
+        "balanced accuracy in the folds: 0.9",
     ],
 }
 

@@ -280,6 +280,17 @@ def test_a_loss_may_weigh_single_outputs():
         assert found.fun == pytest.approx(np.mean(weights * residuals(found.x) ** 2), rel=1e-9, abs=1e-15)
 
 
+def test_a_loss_of_single_outputs_meets_missing_outputs():
+    counts = np.random.default_rng(0).poisson(np.exp(0.3 * A @ BEST))
+    missing = np.arange(M) % 7 == 0
+    for loss in (zt.losses.Poisson(counts), lambda r: np.linspace(0.5, 1.5, M) * r * r):
+        found = solve(
+            lambda x: np.where(missing, np.nan, 0.3 * A @ x - 1.0), loss=loss, on_nan="mask", budget=100, seed=1
+        )
+        assert found.status is not zt.Status.METHOD_FAILED, found.message
+        assert found.success
+
+
 def test_poisson_counts_are_fitted_by_log_rates():
     rates = np.exp(0.3 * A @ BEST)
     counts = np.random.default_rng(0).poisson(rates)

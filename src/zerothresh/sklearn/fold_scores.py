@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,9 @@ from sklearn.exceptions import FitFailedWarning
 
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.runs.lines import append, read
 
+SCORES = "scores.jsonl"
 Fold = tuple[Indices, Indices]
 
 
@@ -30,7 +35,10 @@ class FoldScores:
     scorer: function of (estimator, X, y).
     parameters: what ``fit`` is given beside X and y; entries with one value per row are cut.
     error_score: "raise", or the score of a fit that fails, NaN for the worst one that was seen.
+    folder: where scores are kept, so that a search that was killed fits nothing twice; None to keep none.
     known: the scores so far, by mask and fold.
+    fits: the number of fits of this object.
+    failure: the last exception of a fit.
     """
 
     estimator: Any
@@ -40,23 +48,32 @@ class FoldScores:
     scorer: Any
     parameters: Mapping[str, Any]
     error_score: Any = np.nan
-    known: dict[tuple[bytes, int], float] = field(default_factory=dict)
+    folder: Path | None = None
+    known: dict[tuple[str, int], float] = field(default_factory=dict)
+    fits: int = 0
+    failure: Exception | None = None
     _lock: Any = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        if self.folder is None:
+            return
+        os.makedirs(self.folder, exist_ok=True)
+        for line in read(self.folder / SCORES):
+            with contextlib.suppress(KeyError, TypeError, ValueError):  # a damaged line: its fit is made again
+                self.known[line["features"], line["fold"]] = float.fromhex(line["score"])
 
     def __call__(self, point: Array, fold: int) -> float:
         """Return the negative score of the features that are on; NaN where there is none."""
         mask = np.asarray(point) != 0
-        key = (np.packbits(mask).tobytes(), fold)
+        key = (np.packbits(mask).tobytes().hex(), fold)
         if key not in self.known:
             score = self._score(mask, fold)
             with self._lock:
                 self.known[key] = score
+                self.fits += bool(mask.any())
+                if self.folder is not None:
+                    append(self.folder / SCORES, {"features": key[0], "fold": fold, "score": score.hex()})
         return -self.known[key]
-
-    @property
-    def fits(self) -> int:
-        """The number of fits so far."""
-        return len(self.known)
 
     def _score(self, mask: Any, fold: int) -> float:
         if not mask.any():
@@ -75,6 +92,7 @@ class FoldScores:
         except Exception as error:
             if isinstance(self.error_score, str):
                 raise
+            self.failure = error
             warnings.warn(
                 f"a fit with {columns.size} features failed on fold {fold}: {type(error).__name__}: {error}",
                 FitFailedWarning,

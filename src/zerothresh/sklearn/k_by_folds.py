@@ -38,7 +38,7 @@ def default_ks(features: int) -> list[int]:
     """Return the values of k that are tried.
 
     >>> default_ks(100)
-    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 16, 20, 25]
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 17, 22, 28]
     """
     ks = list(range(1, EVERY + 1))
     while ks[-1] * GROWTH <= MOST:

@@ -11,6 +11,8 @@ from scipy import sparse
 
 from zerothresh.basics.arrays import Array, Indices
 
+MOST_COPIES = 1000  # times the number of rows, up to which weights are written out as copies of rows
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -23,13 +25,14 @@ class Rows:
     X: array (n, d), or a matrix of scipy.sparse in CSC format.
     y: array (n,).
     w: array (n,), the weights, with mean 1.
-    weighted: bool, whether the weights differ.
+    copies: int array (m,), each row as often as its weight says, for metrics that know no weights; None where weights
+        are not whole numbers, or the copies would be too many.
     """
 
     X: Any
     y: Array
     w: Array
-    weighted: bool
+    copies: Indices | None
 
     @property
     def n(self) -> int:
@@ -51,9 +54,12 @@ class Rows:
             keys, X = table.view([("", f"V{table.itemsize * table.shape[1]}")]).ravel(), X[kept]
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         total = np.bincount(which.ravel(), weights=w[kept])
+        copies = None
+        if (total == np.rint(total)).all() and total.sum() <= MOST_COPIES * y.size:
+            copies = np.repeat(np.arange(total.size), total.astype(np.int64))
         total = total * (total.size / total.sum())
         X = X[first].tocsc() if sparse.issparse(X) else X[first]
-        return cls(X, y[kept][first], total, bool((total != total[0]).any()))
+        return cls(X, y[kept][first], total, copies)
 
 
 def _key(X: Any, i: int, y: float) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,10 @@ class Effort:
     workers: int = 1
     run: str | None = None
 
+    def with_patience(self, problem: RowProblem) -> Effort:
+        """Return the same for a search that only prepares another one: it ends where nothing is gained any more."""
+        return replace(self, patience=self.patience or problem.patience)
+
 
 def places(problem: RowProblem | MetricProblem, k: int) -> tuple[int, dict[str, Any]]:
     """Return the number of non-zeros with the intercept, and the coordinates that always or never have a place."""
@@ -145,6 +149,42 @@ def search(
         result = minimize(problem, x0, places_left, budget=budget, run=run, **chosen, **settings(problem, effort))
     checked(result)
     return result
+
+
+def polish(problem: MetricProblem, point: Array, effort: Effort, part: str) -> tuple[Array, int]:
+    """Return a point on the same features whose metric is not worse, and the calls it took.
+
+    The search is along combinations of the chosen columns that are not correlated: where neighbouring columns nearly
+    agree, as wavelengths do, steps along single coefficients do harm before they help.
+    """
+    design = problem.design
+    S: Indices = np.flatnonzero(point)
+    if design.constant:
+        S = np.union1d(S, [design.d - 1])
+    if not S.size:
+        return point, 0
+    units = np.zeros((S.size, design.d))
+    units[np.arange(S.size), S] = 1.0
+    U, size, Vt = np.linalg.svd(design.scores(units).T, full_matrices=False)
+    kept = size > np.finfo(float).eps * design.n * size[0]
+    here = design.scores(point[None])[0]
+    length = float(np.sqrt(design.n)) * (float(here.std()) or 1.0)
+    ways = U[:, kept] * length
+
+    def metric(steps: Array) -> Array:
+        return np.array([problem.metric(here + ways @ u) for u in steps])
+
+    number, budget = int(kept.sum()), effort.max_calls or problem.calls
+    run = None if effort.run is None else f"{effort.run}/{part}-polish"
+    how = settings(problem, effort) | {"patience": effort.patience or budget}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "k = d", UserWarning)
+        warnings.filterwarnings("ignore", "the budget", UserWarning)
+        result = minimize(metric, number, number, budget=budget, run=run, **how)
+    checked(result)
+    out = point.copy()
+    out[S] += (Vt[kept].T / size[kept]) @ result.x * length
+    return (out if problem.F(out) < problem.F(point) else point), result.nfev
 
 
 def checked(result: Any) -> None:

@@ -10,7 +10,11 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from zerothresh.basics import check
-from zerothresh.basics.arrays import Array
+from zerothresh.basics.arrays import Array, Indices
+from zerothresh.sklearn.linear_design import Rows
+
+FAR = 2.0  # standard deviations of the predictions at which a loss of rows is tried
+SMALL = 1e-6  # standard deviations between two of them: rounding is far below it, and it crosses hardly any threshold
 
 
 class FixedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -57,34 +61,35 @@ class FixedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # sc
 class ScorerMetric:
     """The negative score of a scorer, as a function of scores.
 
+    Rows that stand for several are given several times, and weights only where they are not whole numbers.
+
     Attributes
     ----------
     scorer: function of (estimator, X, y), higher is better.
     y: array (n,), the targets.
-    w: array (n,), weights.
-    weighted: bool, whether the scorer is given the weights.
+    rows: Rows, the rows.
     classes: array of both classes; None for regression.
     centre, scale: float: predictions of a regression are ``centre + scale * score``.
     """
 
     scorer: Any
     y: Any
-    w: Array
-    weighted: bool
+    rows: Rows
     classes: Any = None
     centre: float = 0.0
     scale: float = 1.0
 
     def value(self, scores: Array) -> float:
         """Return the loss."""
+        copies = self.rows.copies
+        y, weights = self.y, {} if copies is not None else {"sample_weight": self.rows.w}
+        if copies is not None:
+            scores, y = scores[copies], y[copies]
         if self.classes is None:
             fixed: Any = FixedRegressor(self.centre + self.scale * scores)
         else:
             fixed = FixedClassifier(scores, self.classes)
-        X = np.empty((scores.size, 0))
-        if self.weighted:
-            return -float(self.scorer(fixed, X, self.y, sample_weight=self.w))
-        return -float(self.scorer(fixed, X, self.y))
+        return -float(self.scorer(fixed, np.empty((scores.size, 0)), y, **weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +98,45 @@ class FunctionMetric:
 
     function: Any
     y: Any
+    copies: Indices
     centre: float = 0.0
     scale: float = 1.0
 
     def value(self, scores: Array) -> float:
         """Return the loss."""
-        return float(self.function(self.y, self.centre + self.scale * scores))
+        return float(self.function(self.y[self.copies], self.centre + self.scale * scores[self.copies]))
+
+
+@dataclass(frozen=True, eq=False)
+class MeanMetric:
+    """The mean of a user's losses of rows that only jump, such as whether a prediction is within a tolerance."""
+
+    function: Any
+    y: Any
+    w: Array
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def value(self, scores: Array) -> float:
+        """Return the weighted mean."""
+        return float(np.average(self.function(self.y, self.centre + self.scale * scores), weights=self.w))
+
+
+def only_jumps(function: Any, y: Any, centre: float, scale: float) -> bool:
+    """Whether losses of rows do not change with small changes of predictions: slopes would say nothing of them."""
+    far = centre + scale * np.linspace(-FAR, FAR, y.size)
+    near = far + SMALL * scale
+    return bool(np.array_equal(np.asarray(function(y, far)), np.asarray(function(y, near))))
+
+
+def of_all(function: Any, y: Any, rows: Rows, centre: float = 0.0, scale: float = 1.0) -> FunctionMetric:
+    """Return a user's loss that is one number; ValueError where weights cannot be written as copies of rows."""
+    if rows.copies is None:
+        raise ValueError(
+            "the loss returns one number for all rows, so that sample_weight must be whole numbers: a row of weight 2 "
+            "is given to it twice. Return the loss of each row for other weights"
+        )
+    return FunctionMetric(function, y, rows.copies, centre, scale)
 
 
 def is_scorer(given: Any) -> bool:

@@ -15,7 +15,7 @@ from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
 from zerothresh.sklearn.linear_design import Rows
 from zerothresh.sklearn.row_losses import RowLoss, of_function, of_margins
-from zerothresh.sklearn.scorer_metrics import FunctionMetric, ScorerMetric, is_scorer
+from zerothresh.sklearn.scorer_metrics import MeanMetric, ScorerMetric, is_scorer, of_all, only_jumps
 from zerothresh.sklearn.sparse_linear import SparseLinear
 from zerothresh.sklearn.threshold_metrics import ThresholdMetric
 
@@ -75,7 +75,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]  # 
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = SparseClassifier(k=2, random_state=0).fit(X, y)
     >>> (model.coef_ != 0).sum(), round(model.score(X, y), 2)
-    (np.int64(2), 0.96)
+    (np.int64(2), 0.95)
     """
 
     def __init__(
@@ -234,12 +234,13 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]  # 
             check.function("loss", given, "loss(y, score)")
             found = check.array(given(labels, np.zeros(labels.size)))
             rows = found is not None and found.shape == labels.shape
-            if not rows and (found is None or found.size != 1):
+            if found is None or found.dtype.kind not in "fiub" or not (rows or found.size == 1):
                 raise ValueError(
                     f"loss(y, score) returned {check.shown(found)}: it must return the loss of each row, "
                     f"shape ({labels.size},), or one number"
                 )
-            self._kind, self._called = ("rows" if rows else "number"), given
+            jumps = rows and only_jumps(given, labels, 0.0, 1.0)
+            self._kind, self._called = ("jumps" if jumps else "rows" if rows else "number"), given
         else:
             cost = check.array(given)
             if cost is None or cost.shape != (2, 2) or cost.dtype.kind not in "fiu" or not np.isfinite(cost).all():
@@ -251,15 +252,13 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]  # 
         if self._kind in ("log", "hinge"):
             return of_margins(self._kind, 2.0 * rows.y - 1.0, rows.w)
         if self._kind == "scorer":
-            return ScorerMetric(self._called, self.classes_[labels], rows.w, rows.weighted, self.classes_)
+            return ScorerMetric(self._called, self.classes_[labels], rows, self.classes_)
         if self._kind == "rows":
             return of_function(self._called, labels, np.zeros(rows.n), rows.w, centre=0.0, scale=1.0)
         if self._kind == "number":
-            if rows.weighted:
-                raise ValueError(
-                    "sample_weight needs the loss of each row, but the function returns one number for all of them"
-                )
-            return FunctionMetric(self._called, labels)
+            return of_all(self._called, labels, rows)
+        if self._kind == "jumps":
+            return MeanMetric(self._called, labels, rows.w)
         return ThresholdMetric(self._kind, rows.y, rows.w, self._beta, self._cost, bool(self.fit_intercept))
 
     def _stand_in(self, rows: Rows, centre: float, scale: float) -> RowLoss:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from typing import Any
 
 import joblib
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from zerothresh.basics import check
-from zerothresh.basics.arrays import Array
+from zerothresh.basics.arrays import Array, Indices
 from zerothresh.sklearn.k_by_folds import Chosen, choose_k, fixed, loss_on
 from zerothresh.sklearn.linear_design import LinearDesign, Rows
-from zerothresh.sklearn.linear_problems import Effort, MetricProblem, RowProblem, search, sparse_part
+from zerothresh.sklearn.linear_problems import Effort, MetricProblem, RowProblem, polish, search, sparse_part
 from zerothresh.sklearn.row_losses import RowLoss
+from zerothresh.sklearn.run_parts import part_of, seed_of
 
-LARGEST_SEED = 2**31 - 1
 Problem = RowProblem | MetricProblem
 
 
@@ -84,9 +84,9 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     def _fit(self, X: Any, y: Array, w: Array | None, labels: Any, coef_init: Any, intercept_init: Any) -> None:
         """Search, and keep what was found."""
         begun = self._start(coef_init, intercept_init, X.shape[1])
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        seed = seed_of(self.random_state, self.run)
         effort = Effort(
-            self.max_calls, self.patience, seed, joblib.effective_n_jobs(self.n_jobs), self._folder(X, y, w)
+            self.max_calls, self.patience, seed, joblib.effective_n_jobs(self.n_jobs), self._folder(X, y, w, begun)
         )
         self.n_calls_ = 0
         self._prepare(Rows.of(X, y, w), effort)
@@ -108,7 +108,7 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         problem, first = self._problem(rows)
         starts: list[tuple[str, Array | None]] = [("cold", None)]
         if first is not None:
-            found = search(first, k, None, effort, "stand-in")
+            found = search(first, k, None, effort.with_patience(first), "stand-in")
             self.n_calls_ += 0 if found is None else found.nfev
             point = np.zeros(first.design.d) if found is None else found.x
             starts = [("cold", point[: problem.design.d])]
@@ -120,11 +120,13 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         for name, start in starts:
             found = search(problem, k, start, effort, name)
             self.n_calls_ += 0 if found is None else found.nfev
-            ends = [start] if start is not None else []
-            for end in [*([] if found is None else [found.x]), *ends]:
-                F = problem.F(end)
-                if lowest > F:
-                    best, lowest, result = end, F, found
+            ends = [*([] if found is None else [found.x]), *([] if start is None else [start])]
+            end = min(ends, key=problem.F, default=best)
+            if isinstance(problem, MetricProblem):  # of each start: a warm one is never behind a cold one
+                end, calls = polish(problem, end, effort, name)
+                self.n_calls_ += calls
+            if lowest > problem.F(end):
+                best, lowest, result = end, problem.F(end), found
         return problem, best, result
 
     def _predictor(self, rows: Rows, design: LinearDesign, point: Array) -> tuple[Array, float]:
@@ -152,20 +154,25 @@ class SparseLinear(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         coef = check_array(coef_init, ensure_2d=False, dtype=np.float64, input_name="coef_init").ravel()
         if coef.size != features:
             raise ValueError(f"coef_init has {coef.size} coefficients, but X has {features} features")
-        first = np.ravel(0.0 if intercept_init is None else intercept_init)
-        if first.size != 1 or not np.isfinite(first).all():
+        given = check.array(0.0 if intercept_init is None else intercept_init)
+        first = None if given is None or given.size != 1 else check.real(given.ravel()[0])
+        if first is None or not np.isfinite(first):
             raise ValueError(f"intercept_init must be one finite number, not {check.shown(intercept_init)}")
-        return coef, float(first[0])
+        return coef, first
 
-    def _folder(self, X: Any, y: Array, w: Array | None) -> str | None:
-        """Return the folder of this fit within that of the user: other data or parameters have another one."""
-        if self.run is None:
-            return None
+    def _folder(self, *told: Any) -> str | None:
+        """Return the folder of this fit within that of the user: other data, parameters or starts have another one."""
         parameters = {name: value for name, value in self.get_params().items() if name not in ("run", "n_jobs")}
-        return os.path.join(os.fspath(self.run), joblib.hash([X, y, w, parameters])[:16])
+        part = part_of(self.run, [*told, parameters])
+        return None if part is None else str(part)
 
     def _scores(self, X: Any) -> Array:
         """Return the scores of rows."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0])
+        coef = np.ravel(self.coef_)
+        S: Indices = np.flatnonzero(coef)
+        chosen = X[:, S]
+        if not sparse.issparse(chosen):
+            chosen = np.ascontiguousarray(chosen)  # a data frame is laid out by columns, which rounds in another order
+        return np.asarray(chosen @ coef[S] + np.ravel(self.intercept_)[0])

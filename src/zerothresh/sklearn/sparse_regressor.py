@@ -14,7 +14,7 @@ from zerothresh.losses import loss_of
 from zerothresh.sklearn.linear_design import LinearDesign, Rows
 from zerothresh.sklearn.linear_problems import Effort, RowProblem, search
 from zerothresh.sklearn.row_losses import RowLoss, of_function, of_own, of_residuals
-from zerothresh.sklearn.scorer_metrics import FunctionMetric, ScorerMetric, is_scorer
+from zerothresh.sklearn.scorer_metrics import MeanMetric, ScorerMetric, is_scorer, of_all, only_jumps
 from zerothresh.sklearn.sparse_linear import SparseLinear
 
 NAMES = ("squared", "absolute", "huber", "quantile", "mape")
@@ -61,7 +61,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
         The calls without a gain after which a search ends. None takes 2 per feature and 60 more; with ``max_calls`` and
         for metrics, all calls are made.
     ks : sequence of int, default=None
-        The values that k="auto" tries. None takes 1 to 10 and some up to 25, as far as there are so many features.
+        The values that k="auto" tries. None takes 1 to 10 and some up to 28, as far as there are so many features.
     cv : int, splitter or iterable, default=None
         The folds of k="auto"; None takes 5, and numbers of folds are drawn with ``random_state``.
     warm_start : bool, default=False
@@ -73,7 +73,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
     n_jobs : int, default=None
         Threads that evaluate the loss. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        The seed of the search.
+        The seed of the search. None draws another one in each fit, but takes 0 where ``run`` is given.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = SparseRegressor(k=3, loss="absolute", random_state=0).fit(X, y)
     >>> model.feature_names_in_[model.coef_ != 0].tolist()
-    ['bmi', 'bp', 's5']
+    ['bmi', 's1', 's5']
     """
 
     def __init__(
@@ -195,12 +195,13 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
             check.function("loss", given, "loss(y, prediction)")
             found = check.array(given(y, np.full(y.size, y.mean())))
             rows = found is not None and found.shape == y.shape and y.size > 1
-            if not rows and (found is None or found.size != 1):
+            if found is None or found.dtype.kind not in "fiub" or not (rows or found.size == 1):
                 raise ValueError(
                     f"loss(y, prediction) returned {check.shown(found)}: it must return the loss of each row, "
                     f"shape ({y.size},), or one number"
                 )
-            self._kind, self._called = ("rows" if rows else "number"), given
+            jumps = rows and only_jumps(given, y, float(y.mean()), float(y.std()) or 1.0)
+            self._kind, self._called = ("jumps" if jumps else "rows" if rows else "number"), given
         if self._kind == "quantile":
             q = check.positive("quantile", self.quantile, what=" and below 1")
             if q >= 1:
@@ -224,13 +225,11 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
     def _objective(self, rows: Rows, centre: float, scale: float) -> Any:
         z = (rows.y - centre) / scale
         if self._kind == "scorer":
-            return ScorerMetric(self._called, rows.y, rows.w, rows.weighted, centre=centre, scale=scale)
+            return ScorerMetric(self._called, rows.y, rows, centre=centre, scale=scale)
         if self._kind == "number":
-            if rows.weighted:
-                raise ValueError(
-                    "sample_weight needs the loss of each row, but the function returns one number for all of them"
-                )
-            return FunctionMetric(self._called, rows.y, centre, scale)
+            return of_all(self._called, rows.y, rows, centre, scale)
+        if self._kind == "jumps":
+            return MeanMetric(self._called, rows.y, rows.w, centre, scale)
         if self._kind == "own":
             return of_own(self._called, z, rows.w, scale)
         if self._kind == "rows":
@@ -251,7 +250,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]  # sc
         design = LinearDesign(rows, intercept=self.fit_intercept, constant=self.fit_intercept)
         loss = of_residuals("absolute", (rows.y - centre) / scale, rows.w, scale, targets=rows.y)
         k = rows.X.shape[1] if isinstance(self.k, str) else int(self.k)
-        found = search(RowProblem(design, loss), k, None, effort, "absolute")
+        problem = RowProblem(design, loss)
+        found = search(problem, k, None, effort.with_patience(problem), "absolute")
         self.n_calls_ += 0 if found is None else found.nfev
         scores = design.scores(np.zeros((1, design.d)) if found is None else found.x[None])[0]
         residuals = np.abs(scale * scores + centre - rows.y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -11,20 +11,21 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from zerothresh.api.minimizer import minimize
 from zerothresh.basics import check
 from zerothresh.basics.arrays import Array
+from zerothresh.session.status import Status
 from zerothresh.sklearn.fold_scores import FoldScores
 from zerothresh.sklearn.linear_problems import checked
 from zerothresh.sklearn.linear_start import linear_start
+from zerothresh.sklearn.run_parts import part_of, seed_of
 
 SHARE = 0.1  # of the fits that a forward selection would make
 LEAST = 20  # subsets, if that is more
-LARGEST_SEED = 2**31 - 1
 
 
 class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # no types
@@ -58,7 +59,8 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     n_jobs : int, default=None
         Threads that fit at once. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        The seed of the folds and of the search.
+        The seed of the folds and of the search. None draws another one in each fit, but takes 0 where ``run`` is given,
+        so that a selection that was killed goes on.
 
     Attributes
     ----------
@@ -141,9 +143,9 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         else:
             X = validate_data(self, X, **checks)
         d = X.shape[1]
-        groups, units = self._groups(d)
+        units = self._units(d)
         k = min(k, int(units.max()) + 1)
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        seed = seed_of(self.random_state, self.run)
         classes = y is not None and is_classifier(self.estimator)
         folds = self._folds(X, y, classes, seed)
         if not isinstance(self.error_score, str):
@@ -152,6 +154,7 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 raise ValueError(f"error_score must be 'raise' or a number, not {check.shown(self.error_score)}")
         elif self.error_score != "raise":
             raise ValueError(f"error_score must be 'raise' or a number, not {check.shown(self.error_score)}")
+        folder = self._folder(X, y, folds, parameters)
         problem = FoldScores(
             clone(self.estimator),
             X,
@@ -160,25 +163,31 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             check_scoring(self.estimator, scoring=self.scoring),
             {name: value for name, value in parameters.items() if value is not None},
             self.error_score,
+            folder,
         )
+        start = self._begin(X, y, k, units, classes, seed)
         found = minimize(
-            problem,
-            self._begin(X, y, k, units, classes, seed),
+            lambda on, fold: problem(on[units], fold),  # a coordinate per feature, or per group
+            np.bincount(units, weights=start).clip(max=1.0),
             k,
             n=len(folds),
             values="on/off",
-            groups=groups,
             budget=self._budget(int(units.max()) + 1, k, len(folds)),
             on_nan="worst",
             workers=joblib.effective_n_jobs(self.n_jobs),
             parallel=1,
             seed=seed,
-            run=self._folder(X, y, folds, parameters),
+            run=None if folder is None else folder / "search",
             progress=False,
         )
+        if found.nfev <= len(folds) and found.status is Status.BAD_VALUE:
+            raise ValueError(
+                "the estimator could not be fitted with the first features on any fold, so that no score is known: "
+                f"begin at others by start=, or give error_score a number. The last failure: {problem.failure}"
+            ) from problem.failure
         checked(found)
-        self.support_ = found.x != 0
-        self.fold_scores_ = np.array([-problem(found.x, fold) for fold in range(len(folds))])
+        self.support_ = found.x[units] != 0
+        self.fold_scores_ = np.array([-problem(found.x[units], fold) for fold in range(len(folds))])
         self.score_ = float(self.fold_scores_.mean())
         self.n_fits_, self.n_calls_, self.result_ = problem.fits, found.nfev, found
         return self
@@ -187,15 +196,14 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         check_is_fitted(self, "support_")
         return self.support_
 
-    def _groups(self, d: int) -> tuple[Any, Any]:
-        """Return the labels of groups, or None, and the number of the unit of each feature."""
+    def _units(self, d: int) -> Any:
+        """Return the number of the unit of each feature: its group, or itself."""
         if self.groups is None:
-            return None, np.arange(d)
+            return np.arange(d)
         labels = np.asarray(self.groups)
         if labels.shape != (d,):
             raise ValueError(f"groups must have one label per feature, shape ({d},), not {labels.shape}")
-        units = np.unique(labels, return_inverse=True)[1].ravel()
-        return units, units
+        return np.unique(labels, return_inverse=True)[1].ravel()
 
     def _folds(self, X: Any, y: Any, classes: bool, seed: int) -> list[Any]:
         """Return the folds."""
@@ -245,10 +253,8 @@ class SparseSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise ValueError(f"start has more features (or groups) than k = {k}")
         return start
 
-    def _folder(self, X: Any, y: Any, folds: Any, parameters: Any) -> Any:
+    def _folder(self, X: Any, y: Any, folds: Any, parameters: Any) -> Path | None:
         """Return the folder of this selection within that of the user."""
-        if self.run is None:
-            return None
         left_out = ("run", "n_jobs", "budget")
         settings = {name: value for name, value in self.get_params().items() if name not in left_out}
-        return os.path.join(os.fspath(self.run), joblib.hash([X, y, folds, settings, parameters])[:16])
+        return part_of(self.run, [X, y, folds, settings, parameters])

@@ -39,8 +39,11 @@ class CurvedModel:
         return np.asarray(self.r + self.J @ s + (self.c @ s) ** 2 @ self.a)
 
     def value(self, s: Array) -> float:
-        """Return the predicted sum of losses after a step."""
-        return total_loss(self.loss, self.outputs(s))
+        """Return the predicted sum of losses after a step; infinite where a prediction overflows."""
+        outputs = self.outputs(s)
+        if (np.isnan(outputs) & ~np.isnan(self.r)).any():
+            return np.inf
+        return total_loss(self.loss, outputs)
 
     def slopes(self, s: Array) -> Array:
         """Return the Jacobian of the model after a step."""

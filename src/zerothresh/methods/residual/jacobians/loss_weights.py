@@ -17,8 +17,8 @@ def total_loss(loss: Loss | None, r: Array) -> float:
     seen = ~np.isnan(r)
     if not seen.any():
         return np.inf
-    with np.errstate(all="ignore"):
-        losses = r[seen] ** 2 if loss is None else loss.value(r[seen])
+    with np.errstate(all="ignore"):  # a loss may have a weight or a count per output, so that it sees all of them
+        losses = r[seen] ** 2 if loss is None else loss.value(np.where(seen, r, 0.0))[seen]
     total = float(losses.sum()) * (r.size / losses.size)
     return total if np.isfinite(total) else np.inf
 
