@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -54,6 +55,11 @@ def absolute(y, prediction):
     return np.abs(y - prediction)
 
 
+def named(value):
+    """The name of a case, without the addresses of functions, which differ between processes."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
+
+
 def test_the_best_of_all_supports_is_found():
     fitted = SparseRegressor(3, random_state=0).fit(X, Y)
     lowest = min(
@@ -84,7 +90,7 @@ def test_the_best_of_all_supports_is_found():
         ({"loss": share_outside, "max_calls": 300}, share_outside),
         ({"loss": within, "max_calls": 300}, share_outside),
     ],
-    ids=str,
+    ids=named,
 )
 def test_the_loss_is_that_of_the_predictions_and_low(settings, measured):
     fitted = SparseRegressor(3, random_state=0, **settings).fit(Z, T)
@@ -129,7 +135,7 @@ def test_a_metric_that_only_jumps_is_lowered_where_columns_nearly_agree(toleranc
         {"loss": within, "max_calls": 100},
         {"loss": "neg_max_error", "max_calls": 100},  # a scorer that takes no weights
     ],
-    ids=str,
+    ids=named,
 )
 def test_a_weight_of_2_is_a_row_that_occurs_twice_bit_for_bit(settings):
     times = np.arange(T.size) % 3
@@ -223,7 +229,7 @@ COST = np.array([[0.0, 5.0], [1.0, 0.0]])
         ({"loss": "log"}, lambda m: -np.mean(m.predict_log_proba(TUMOURS)[np.arange(200), BENIGN])),
         ({"loss": "hinge"}, lambda m: np.mean(np.maximum(0, 1 - (2 * BENIGN - 1) * scores(m)))),
     ],
-    ids=str,
+    ids=named,
 )
 def test_a_classifier_lowers_the_metric_itself(settings, measured):
     fitted = SparseClassifier(2, max_calls=40, patience=10, random_state=0, **settings).fit(TUMOURS, BENIGN)
