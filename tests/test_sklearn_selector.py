@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from itertools import combinations
 from pathlib import Path
@@ -221,7 +222,7 @@ def test_fits_that_fail_are_the_worst_or_raise():
         ({"scoring": lambda model, X, y: "good"}, "it must return one number"),
         ({"scoring": "goodness"}, "scoring"),
     ],
-    ids=str,
+    ids=lambda given: re.sub(r" at 0x[0-9a-f]+", "", str(given)),
 )
 def test_bad_input_gets_a_sentence(options, message):
     model = SparseSelector(LinearRegression(), **{"k": 2, "cv": 3, "budget": 30, "random_state": 0, **options})
