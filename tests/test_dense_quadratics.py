@@ -8,6 +8,7 @@ import pytest
 import zerothresh as zt
 
 D = 20
+pytestmark = pytest.mark.filterwarnings("ignore:k = d")
 
 
 def bowl(seed, condition):

@@ -38,7 +38,7 @@ class SquaredComponents:
     def fits(self, context: Context, diagnosis: Diagnosis) -> bool:
         """Whether there are enough smooth components without noise, and calls for their slopes and some steps."""
         smooth = not (diagnosis.rough or diagnosis.kink or diagnosis.random)
-        plain = context.constraint.further is None and not context.has_outputs
+        plain = context.constraint.further is None and context.constraint.groups is None and not context.has_outputs
         enough = SQUARES.fewest <= context.n <= SQUARES.most_per_nonzero * context.k and context.free().size > 0
         return smooth and plain and enough and self.forecast(context, diagnosis) <= context.left
 
@@ -103,7 +103,7 @@ class _RootSearch:
         while state.support.size:
             if runs.stale:
                 self._use_new_level()
-            if not (yield from improve(state)) and not runs.stale:
+            if (state.done or not (yield from improve(state))) and not runs.stale:
                 return
 
     def _expected(self, x: Array) -> Array:
