@@ -105,7 +105,7 @@ class LineProbe:
     def _learn_noise(self, squares: float, freedom: int) -> None:
         """Pool what repeated values tell of the noise with what others told, unless it has grown beyond chance."""
         self.last_noise = math.sqrt(squares / freedom)
-        if self._freedom and self.last_noise > DIAGNOSIS.noise_growth * math.sqrt(self._squares / self._freedom):
+        if self._freedom and self.last_noise > DIAGNOSIS.other_noise * math.sqrt(self._squares / self._freedom):
             self.noise = self.last_noise
             return
         self._squares, self._freedom = self._squares + squares, self._freedom + freedom

@@ -20,7 +20,8 @@ class DiagnosisSettings:
     random_floor: float = 8.0  # the same for random values, whose noise is known less well
     rounding: float = 8.0  # units of rounding that an ordinary sum loses
     batch_rounding: float = 64.0  # the same between two calls whose batches differ
-    noise_growth: float = 4.0  # times the noise at the start: more is chance in 1 of 200 cases (F test)
+    noise_growth: float = 2.5  # times the noise at the start: more is chance in 1 of 25 cases (F test)
+    other_noise: float = 3.0  # times the noise so far: more is chance in 1 of 60 cases, and is not pooled with it
     mean_square_step: float = 2.9  # of noise at h and 2h that grows with the square: sqrt((1 + 16) / 2), in h^2
     clear: float = 10.0  # noise floors from which a difference is clear
     most_decimals: int = 8  # decimal digits to which values may have been rounded
