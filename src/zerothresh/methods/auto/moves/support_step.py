@@ -12,6 +12,7 @@ from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.models.gauss_newton import gauss_newton
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
 from zerothresh.methods.auto.models.squares import square
+from zerothresh.methods.auto.moves.kink_test import is_kinked
 from zerothresh.methods.auto.position import Position
 from zerothresh.methods.auto.settings.active_subset_settings import WIDE
 from zerothresh.methods.auto.settings.descent_settings import DESCENT
@@ -110,7 +111,7 @@ class SupportStep:
 
         Reference: Nielsen, *Damping parameter in Marquardt's method*, 1999.
         """
-        damping = 0.0
+        damping, self.kink_suspected, trial = 0.0, False, None
         for _ in range(DESCENT.damping_rounds):
             trial = model_minimiser(at, at.model, g, damping)
             if trial is None or at.calls_available < at.oracle.m:
@@ -127,9 +128,13 @@ class SupportStep:
             least = max(DESCENT.damping_growth * damping, DESCENT.least_damping)
             damping = min(max(least, explains), max(DESCENT.most_damping_growth * damping, DESCENT.first_damping))
         undamped = model_minimiser(at, at.model, g, 0.0)
-        promised = 0.0 if undamped is None else -float(g @ (undamped - at.theta)[at.C])
+        if undamped is None or trial is None or at.oracle.coarse or at.oracle.diagnosis.random:
+            return
         threshold = DESCENT.kink_promise * at.total_decrease + DESCENT.kink_noise * at.oracle.noise_margin
-        self.kink_suspected = not at.oracle.diagnosis.random and promised > threshold
+        promised = -float(g @ (undamped - at.theta)[at.C])
+        if promised > threshold:
+            length = float(np.linalg.norm(trial - at.theta))
+            self.kink_suspected = yield from is_kinked(at, g, undamped - at.theta, length)
 
 
 def _measured_gauss_newton(at: Position) -> Asks:

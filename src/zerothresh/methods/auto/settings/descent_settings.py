@@ -22,6 +22,10 @@ class DescentSettings:
     negligible: float = 1e-8  # with all components: about the accuracy of a forward difference
     negligible_on_some: float = 3e-2  # with some components: a closer fit to them would not carry over to the rest
     kink_promise: float = 1e-4  # a rejected step that promised more than this hints at a kink
+    kink_shorter: float = (
+        0.1  # of that step: the departure from the slope falls to 1 % if F is smooth, at a kink to 10 %
+    )
+    kink_order: float = 0.03  # and lies in between where it is not clear
     kink_noise: float = 10.0  # and more than this many times the noise
 
     # Differences.
