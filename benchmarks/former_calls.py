@@ -1,7 +1,7 @@
 """Measure the former `auto` on given seeds of the 24 problems, so that the present one is compared on the same seeds.
 
     git worktree add ../former 88073cc
-    PYTHONPATH=../former/src python benchmarks/former_calls.py --first 9000 --draws 8
+    PYTHONPATH=../former/src python benchmarks/former_calls.py --first 11000 --draws 8
     python benchmarks/former_calls.py --list
 
 88073cc is the last commit before `auto` was rebuilt. The script runs the version of zerothresh that it imports, which

@@ -34,8 +34,9 @@ def _same(outcomes: Sequence[Outcome]) -> Verdict:
     calls = np.array([list(outcome["calls"].values()) for outcome in outcomes])
     nfev = np.array([list(outcome["nfev"].values()) for outcome in outcomes])
     shown = " / ".join(f"{value:.0f}" for value in np.median(calls, axis=0))
-    both = np.hstack([nfev / nfev[:, :1], calls / calls[:, :1]])
-    same = np.all(np.abs(both - 1) <= 0.01, axis=1)  # rounding may move a decision; NaN where two runs miss the target
+    known = np.where(np.isfinite(calls), calls, -1.0)  # -1 where the target was missed
+    both = np.hstack([nfev / nfev[:, :1], known / known[:, :1]])
+    same = np.all(np.abs(both - 1) <= 0.01, axis=1)  # rounding may move a decision
     return f"calls {shown}; the same run in {same.sum()} of {len(same)}", bool(same.all() and np.isfinite(calls).all())
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/goals.py                                     all cases of the development set
     python benchmarks/goals.py --only hartmann,dense --draws 5     cases whose names begin so, with fewer draws
-    python benchmarks/goals.py --set judge                         random parameters, seeds from 9000 on
+    python benchmarks/goals.py --set judge                         random parameters, seeds from 11000 on
     python benchmarks/goals.py --set former                        the same with seeds from 1000 on: for development
     python benchmarks/goals.py --jobs 2 --json goals.json          two processes; keep what each draw gave
     python benchmarks/goals.py --list                              the cases and their goals

@@ -3,7 +3,7 @@
     python benchmarks/residuals.py                                          all tables, seeds from 0 on
     python benchmarks/residuals.py --table sparse --only mixture,ode --solvers gauss-newton --draws 3
     python benchmarks/residuals.py --set former --json former.json          seeds from 1000 on, and keep what was found
-    python benchmarks/residuals.py --set judge --json judge.json            seeds from 9000 on, for judging only
+    python benchmarks/residuals.py --set judge --json judge.json            seeds from 11000 on, for judging only
     python benchmarks/residual_page.py former.json judge.json               write docs/residuals.md
 
 Tables: dense (the Moré-Wild set, k = d), sparse, noise (1e-3 of the residuals at the start, in every output of every
