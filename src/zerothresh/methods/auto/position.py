@@ -11,7 +11,7 @@ import numpy as np
 from zerothresh.basics.arrays import Array, Indices
 from zerothresh.methods.auto.models.component_secants import ComponentSecants
 from zerothresh.methods.auto.models.quasi_newton import QuasiNewton
-from zerothresh.methods.auto.models.significance import significantly_lower
+from zerothresh.methods.auto.models.significance import significantly_lower, steepest
 from zerothresh.methods.auto.oracle import ExactOracle, Oracle
 from zerothresh.methods.auto.oracle_kinds import NoisyOracle
 from zerothresh.methods.auto.settings.descent_settings import DESCENT
@@ -200,7 +200,7 @@ class Position:
             self.secants = self.secants.after(self.C, self.theta - self.g_theta, before, self.component_gradients)
         g = np.asarray(self.component_gradients.mean(axis=0))
         while isinstance(self.oracle, NoisyOracle):  # lengthen the difference step while the gradient is mostly noise
-            self.signal_to_noise = self._steepest(g) / max(self.slope_noise, TINY)
+            self.signal_to_noise = steepest(g, self.context.k) / max(self.slope_noise, TINY)
             affordable = self.calls_available >= DESCENT.spare_gradients * self.oracle.gradient_cost(self.C.size)
             if self.signal_to_noise > DESCENT.clear_signal or not self.oracle.may_be_longer or not affordable:
                 break
@@ -215,11 +215,6 @@ class Position:
             self.model.learn(self.theta - self.g_theta, g - self.g, self.C, self.slope_noise)
         self.g, self.g_theta, self.hint = g, self.theta, (g, self.theta)
         return g
-
-    def _steepest(self, g: Array) -> float:
-        """Return the root mean square of the k largest slopes, with which a step is made, whatever the others are."""
-        k = min(self.context.k, g.size)
-        return math.sqrt(float(np.sort(np.square(g))[g.size - k :].mean()))
 
     def _start_model(self, g: Array) -> Array:
         """Start the quasi-Newton model; if there are very many coordinates, only the steepest ones are searched."""

@@ -235,14 +235,6 @@ class Linearised:
         at, uniform = self.at, self.context.rng.uniform
         return far_fit(self.loss, at.r, self.J, at.x, self.choice, uniform, restarts).y
 
-    def near_fit(self, restarts: int) -> Array:
-        """Return the sparse minimiser of F in the linearised model."""
-        return self.fits(self.J, restarts)[0][1]
-
-    def falls_towards(self, y: Array) -> bool:
-        """Whether the sum of losses falls along the way to a point at first, by the columns."""
-        return float(slopes(self.loss, self.at.r) @ (self.J @ (y - self.at.x))) < 0
-
     def scaled_columns(self) -> Array:
         """Return J with old columns scaled by rows as those of the support have changed, if that predicts better."""
         S = self.support

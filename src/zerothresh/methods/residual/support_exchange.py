@@ -7,6 +7,7 @@ from collections.abc import Generator
 import numpy as np
 
 from zerothresh.basics.arrays import Array, Indices
+from zerothresh.methods.residual.jacobians.loss_weights import slopes
 from zerothresh.methods.residual.linearised import Linearised
 from zerothresh.methods.residual.residual_settings import EXCHANGE, STEP
 from zerothresh.methods.residual.support_descent import SupportDescent
@@ -40,10 +41,11 @@ def first_fit(state: Linearised) -> Tried:
 
     F falls along the way to that of F; if it does not along the way to the robust one, this asks for no run.
     """
-    x = state.at.x
-    for find in (state.far_fit, state.near_fit):
-        y = find(EXCHANGE.first_restarts)
-        if state.falls_towards(y) and (yield from _approach(state, y - x)):
+    x, restarts = state.at.x, EXCHANGE.first_restarts
+    downhill = slopes(state.loss, state.at.r) @ state.J
+    for fit in (state.far_fit, lambda restarts: state.fits(state.J, restarts)[0][1]):
+        way = fit(restarts) - x
+        if downhill @ way < 0 and (yield from _approach(state, way)):
             return True
     return False
 

@@ -1,8 +1,10 @@
-"""A test whether a point that was found on some components is better than the start on all of them."""
+"""What stands out: a point that is better on some components, and slopes among many that are noise."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 from zerothresh.basics.arrays import Array
 from zerothresh.methods.auto.settings.single_index_settings import INDEX
@@ -25,3 +27,12 @@ def significantly_lower(values: Array, start_values: Array, n: int) -> bool:
     if change.size < INDEX.fewest_judging:
         return False
     return float(change.mean()) + INDEX.standard_errors * float(change.std(ddof=1)) / math.sqrt(change.size) < 0
+
+
+def steepest(g: Array, k: int) -> float:
+    """Return the root mean square of the k largest slopes, with which a step is made, whatever the others are.
+
+    >>> steepest(np.array([3.0, 0.1, -4.0, 0.0]), 2)
+    3.5355339059327378
+    """
+    return math.sqrt(float(np.sort(np.square(g))[-min(k, g.size) :].mean()))
