@@ -54,7 +54,7 @@ def shrunk_bias(X: Array, terms: Array, residuals: Array, A: Array, variances: A
     as_quadratic = np.linalg.solve(A, X.T @ terms)
     rest = terms - X @ as_quadratic  # the part that no quadratic explains
     gram, noise = rest.T @ rest, (rest * variances[:, None]).T @ rest  # noise may grow with the distance
-    if not np.linalg.cond(gram) < SURFACE.worst_condition:
+    if not max(np.linalg.cond(gram), np.linalg.cond(noise)) < SURFACE.worst_condition:
         return None
     projection = rest.T @ residuals
     statistic = float(projection @ np.linalg.solve(noise, projection))
