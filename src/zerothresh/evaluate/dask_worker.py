@@ -227,7 +227,7 @@ class _Lanes:
             except BaseException as error:
                 outcome = False, packed(error)
             if os.getpid() != process:
-                return  # the function has forked, and its child has come back: it has no calls to make
+                os._exit(0)  # the function has forked, and its child has come back: it has no calls to make
             if self._under_way.pop(call, None) is None:
                 return  # another thread has taken the place of this one
             self._settle(call, outcome, time.monotonic() - began)

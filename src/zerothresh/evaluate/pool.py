@@ -80,7 +80,7 @@ class DaemonPool(Executor):
             except BaseException as error:
                 failure = error
             if os.getpid() != process:
-                return  # the function has forked, and its child has come back: it ends with this thread, its only one
+                os._exit(0)  # the function has forked, and its child has come back: it has no calls to make
             if failure is None:
                 future.set_result(value)
             else:
