@@ -466,7 +466,9 @@ def test_a_run_that_stops_goes_on_to_the_same_bits(name, tmp_path):
     first = zt.minimize(Mortal(), D, K, **SETS[name], **arguments)
     assert first.status.name == "INTERRUPTED"
     second = zt.minimize(Immortal(), D, K, **SETS[name], **arguments)
-    assert abs(second.nfev - whole.nfev) <= 1  # the call in which it was stopped may count
+    assert (
+        -D <= second.nfev - whole.nfev <= 1
+    )  # the call in which it was stopped may count; then the last round may not fit
     assert np.allclose(second.x, whole.x, atol=1e-6)
 
 
