@@ -363,7 +363,8 @@ def test_the_origin_of_x_matters_only_by_rounding_if_all_coordinates_may_be_non_
 @pytest.mark.parametrize("name", list(OTHERS))
 def test_the_origin_of_x_does_not_matter_to_htp_either(name):
     case = OTHERS[name]._replace(k=D, start=0.3, width=3.0)
-    assert the_same_up_to_rounding(plainly("htp", case), run("htp", case, origin=0.25))
+    one, other = plainly("htp", case), run("htp", case, origin=0.25)
+    assert the_same_up_to_rounding(one, other, 1e-2)  # where F is not convex, five steps multiply rounding by 30,000
 
 
 def with_lengths(case, begun):

@@ -105,7 +105,7 @@ def newton_steps(at: Position, rounds: int, cycle: Cycle | None = None) -> Asks:
             for model in (at.model, measured):
                 if model is not None:
                     model.learn(at.theta - last[0], g - last[1], S, at.slope_noise)
-            if 2 * made >= S.size + 2 and measured is None:
+            if made == 1 + S.size // 2:
                 way = float(np.linalg.norm(at.theta - last[0]))
                 measured, reach = (yield from second_derivatives(at, g, S, way)), DESCENT.lengthening * way
         last = at.theta, g

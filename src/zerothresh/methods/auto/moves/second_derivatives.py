@@ -30,7 +30,8 @@ def second_derivatives(
 
     Returns
     -------
-    the positive definite part of the Hessian; None if F is not smooth, if there are too few calls, or if it overflows.
+    the Hessian; None if F is not smooth, if there are too few calls, or if it is not clearly positive definite: then no
+    minimum is near, and its Newton step says little.
     """
     oracle, context = at.oracle, at.context
     cost = S.size * oracle.value_cost + oracle.gradient_cost(S.size * (S.size + 1) // 2)
@@ -51,9 +52,7 @@ def second_derivatives(
         H[a, a:] = H[a:, a] = (slopes.mean(axis=0) - g[a:]) / (moved if abs(moved) > TINY else math.inf)
     if not np.isfinite(H).all():
         return None
-    eigenvalues, axes = np.linalg.eigh(H)
+    eigenvalues = np.linalg.eigvalsh(H)
     noise = at.slope_noise * math.sqrt(S.size) / step  # of an eigenvalue: a smaller one may be 0
-    least = max(EPS * S.size * float(np.abs(eigenvalues).max()), noise)
-    if not least > 0:
-        return None
-    return QuasiNewton(S, (axes * np.maximum(np.abs(eigenvalues), least)) @ axes.T)
+    definite = eigenvalues[0] > max(EPS * S.size * eigenvalues[-1], noise)
+    return QuasiNewton(S, H) if definite else None
