@@ -155,7 +155,7 @@ def _lengthened(
     bend = -2 * (slope * length + fall) / square(length)
     best = -slope / bend if bend > 0 else math.inf
     enough = best < DESCENT.worth_lengthening * length or at.calls_available < 2 * at.oracle.value_cost
-    if enough or at.oracle.coarse:
+    if enough or at.oracle.coarse or at.context.width > 1:  # with idle workers, the slopes here are known already
         return trial, values
     factor = min(best / length, DESCENT.lengthening)
     further = at.context.H(at.theta + factor * (trial - at.theta))

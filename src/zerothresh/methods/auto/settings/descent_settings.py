@@ -87,6 +87,7 @@ class DescentSettings:
     usual_backtrack: float = 0.25  # if the parabola through both values has no minimum
     most_backtrack: float = 0.05  # limits of one reduction
     least_backtrack: float = 0.5
+    most_points: int = 4096  # of one round of second derivatives: they are all held at once
     worth_lengthening: float = 1.5  # steps to the minimum of the parabola from which a longer one is worth a value
     lengthening: float = 10.0  # factor of one lengthening: a parabola is not trusted further
     short_of_promise: float = 0.1  # of the promise, or of a negligible decrease: a smaller gain ends the steps
