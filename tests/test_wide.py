@@ -228,5 +228,5 @@ def test_wide_rounds_of_auto_are_fewer_until_a_goal_is_reached():
             opt.tell(batch, values_of("F", batch))
             rounds, best = rounds + 1, opt.progress().best_fun
         found[width] = rounds, opt.nfev
-    assert found[50][0] < 0.75 * found[1][0]
+    assert found[50][0] <= 0.75 * found[1][0]
     assert found[50][1] <= 2.5 * found[1][1]
